@@ -1,0 +1,1 @@
+"""The composition root: the `baton` command. Alone may import both webapp and worker."""

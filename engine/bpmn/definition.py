@@ -1,0 +1,184 @@
+"""What a deployed process is, once read: frozen, validated, compiled. The reader makes it, the core runs it.
+
+Nothing here knows XML. A `Node` has a `kind` (the key under which the core finds its behaviour) and a `config`
+whose type that kind fixes; the types below are those of the built-in kinds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from engine.expressions import Expression
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One reason why a model cannot be deployed (or, as a warning, one thing that its author should know)."""
+
+    element_id: str | None
+    line: int | None
+    what: str  # what was found, in one sentence
+    why: str  # what was expected instead
+    file: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Flow:
+    """A sequence flow (BPMN 2.0.2, 8.3.13)."""
+
+    id: str
+    source: str
+    target: str
+    condition: Expression | None = None
+    name: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A flow node. `parent` is the id of the enclosing subprocess, None at the top of the process."""
+
+    id: str
+    kind: str
+    name: str = ""
+    parent: str | None = None
+    incoming: tuple[str, ...] = ()  # flow ids, in document order
+    outgoing: tuple[str, ...] = ()
+    default: str | None = None  # flow id
+    attached: tuple[str, ...] = ()  # ids of the boundary events on this activity
+    documentation: str = ""
+    line: int | None = None
+    config: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessDefinition:
+    """One executable process. `starts` lists the start events of each scope (None: the process itself)."""
+
+    key: str
+    name: str
+    nodes: Mapping[str, Node]
+    flows: Mapping[str, Flow]
+    starts: Mapping[str | None, tuple[str, ...]]
+    documentation: str = ""
+    line: int | None = None
+    warnings: tuple[Problem, ...] = ()
+    extra: Mapping[str, Any] = field(default_factory=dict)
+
+
+# ---- configurations by kind
+
+
+@dataclass(frozen=True, slots=True)
+class FormField:
+    """One field of a `camunda:formData`. `type`: string, long, double, boolean, date, enum."""
+
+    id: str
+    label: str
+    type: str
+    default: Expression | None = None
+    values: tuple[tuple[str, str], ...] = ()  # enum: (id, label)
+    required: bool = False
+    readonly: bool = False
+    minimum: str | None = None
+    maximum: str | None = None
+    min_length: int | None = None
+    max_length: int | None = None
+    date_pattern: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StartConfig:
+    """kind `start_event`. At most one of timer and message."""
+
+    timer: TimerConfig | None = None
+    message: MessageConfig | None = None
+    fields: tuple[FormField, ...] = ()
+    initiator: str | None = None  # variable that takes the name of whoever started the instance
+
+
+@dataclass(frozen=True, slots=True)
+class UserTaskConfig:
+    """kind `user_task`."""
+
+    assignee: Expression | None = None
+    candidate_users: tuple[Expression, ...] = ()
+    candidate_groups: tuple[Expression, ...] = ()
+    due: Expression | None = None
+    follow_up: Expression | None = None
+    priority: Expression | None = None
+    about: Expression | None = None  # one line that tells this task from its neighbours (baton:about)
+    fields: tuple[FormField, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceTaskConfig:
+    """kind `service_task`. `work`: "handler" (a job), "external" (an external task), "deliver" (an outbox entry)."""
+
+    work: str
+    topic: str  # name of the handler, topic, or "http.deliver" / "mail.send"
+    inputs: tuple[tuple[str, Expression], ...] = ()  # evaluated at activation; what the handler sees besides variables
+    outputs: tuple[tuple[str, Expression], ...] = ()  # (variable, expression over the result); empty: result as is
+    retry: str | None = None  # "R3/PT5M" or "PT1M,PT5M,PT30M"
+    max_attempts: int = 3
+    priority: Expression | None = None
+    lease_seconds: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TimerConfig:
+    """A timer event definition (10.5.5). `type`: "date", "duration" or "cycle"."""
+
+    type: str
+    expression: Expression
+
+
+@dataclass(frozen=True, slots=True)
+class MessageConfig:
+    """A message event definition (10.5.5). `key` None: the business key. `destination`: an outbox target, throws only."""
+
+    name: Expression
+    key: Expression | None = None
+    destination: Expression | None = None
+    method: str = "POST"
+    body: Expression | None = None  # None: all variables of the scope
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorConfig:
+    """An error event definition. `code` None catches every error."""
+
+    code: str | None = None
+    code_variable: str | None = None
+    message_variable: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class BoundaryConfig:
+    """kind `boundary_event` (13.5.3). Exactly one of timer, message, error."""
+
+    attached_to: str
+    interrupting: bool = True
+    timer: TimerConfig | None = None
+    message: MessageConfig | None = None
+    error: ErrorConfig | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CatchConfig:
+    """kind `intermediate_catch_event`. Exactly one of timer, message."""
+
+    timer: TimerConfig | None = None
+    message: MessageConfig | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class EndConfig:
+    """kind `end_event`."""
+
+    terminate: bool = False
+    message: MessageConfig | None = None
+
+
+# Other kinds: exclusive_gateway, parallel_gateway, event_based_gateway, subprocess (config None).

@@ -1,0 +1,1 @@
+"""The changes: one public function, one short transaction, one outcome."""

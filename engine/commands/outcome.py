@@ -1,0 +1,210 @@
+"""The outcomes of commands: one Done… value each, or Rejected. Never a string, never a bare bool."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+from uuid import UUID
+
+from engine.bpmn.definition import Problem
+
+
+class Refusal(StrEnum):
+    """Why a command changed nothing. The value is the machine-readable `reason` of the API."""
+
+    NOT_FOUND = "not_found"  # 404: not there, or not to be seen by this actor
+    NOT_ALLOWED = "not_allowed"  # 403
+    INVALID = "invalid"  # 422: `problems` says what
+    UNSUPPORTED = "unsupported"  # 422
+    ALREADY_CLAIMED = "already_claimed"  # 409 from here on: the world moved on
+    NOT_CLAIMED = "not_claimed"
+    NOT_YOURS = "not_yours"  # claimed by somebody else, so not yours to complete
+    ALREADY_COMPLETED = "already_completed"
+    ALREADY_CANCELLED = "already_cancelled"
+    INSTANCE_ENDED = "instance_ended"
+    INSTANCE_SUSPENDED = "instance_suspended"
+    INSTANCE_CANCELLING = "instance_cancelling"
+    DEFINITION_SUSPENDED = "definition_suspended"
+    DEFINITION_DELETING = "definition_deleting"
+    LEASE_LOST = "lease_lost"
+    NOT_FAILED = "not_failed"  # retry of what is not failed (any more)
+    NOT_LEASED = "not_leased"
+    NO_SUBSCRIPTION = "no_subscription"
+    NOTHING_FREE = "nothing_free"  # take next found no task
+
+
+STATUS: Mapping[Refusal, int] = {
+    Refusal.NOT_FOUND: 404,
+    Refusal.NOT_ALLOWED: 403,
+    Refusal.INVALID: 422,
+    Refusal.UNSUPPORTED: 422,
+}
+"""HTTP statuses; every refusal that is not named here is 409."""
+
+
+@dataclass(frozen=True, slots=True)
+class FieldProblem:
+    """One thing wrong with what was sent, tied to its field."""
+
+    field: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Rejected:
+    """Nothing was changed. `by` is a username, `by_name` what people call them; both only for those who may see it."""
+
+    refusal: Refusal
+    detail: str = ""
+    by: str | None = None
+    by_name: str | None = None
+    at: datetime | None = None
+    problems: tuple[Problem | FieldProblem, ...] = ()
+    item_id: UUID | None = None
+
+    @property
+    def status(self) -> int:
+        """The HTTP status that carries this refusal."""
+        return STATUS.get(self.refusal, 409)
+
+
+# ---- what was done
+
+
+@dataclass(frozen=True, slots=True)
+class Claimed:
+    task_id: UUID
+    assignee: str
+    at: datetime
+    repeated: bool = False  # it was already mine: harmless, no second history event
+
+
+@dataclass(frozen=True, slots=True)
+class Unclaimed:
+    task_id: UUID
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Assigned:
+    task_id: UUID
+    assignee: str | None
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class TaskCompleted:
+    task_id: UUID
+    instance_id: UUID
+    root_id: UUID
+    at: datetime
+    next_task_id: UUID | None = None  # a task of the same case that this command opened and assigned to the actor
+
+
+@dataclass(frozen=True, slots=True)
+class InstanceStarted:
+    instance_id: UUID
+    definition_id: UUID
+    key: str
+    version: int
+    ended: bool = False
+    next_task_id: UUID | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class InstanceCancelled:
+    instance_id: UUID
+
+
+@dataclass(frozen=True, slots=True)
+class ItemDone:
+    """A leased item (job, external task, delivery) was completed under its lease."""
+
+    item_id: UUID
+    lease_number: int
+    instance_id: UUID | None = None
+    repeated: bool = False  # this very completion had landed before
+
+
+@dataclass(frozen=True, slots=True)
+class ItemFailed:
+    item_id: UUID
+    lease_number: int
+    attempts: int
+    status: str  # available (will be retried) | failed (incident)
+    available_at: datetime | None = None
+    incident_id: UUID | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ItemReleased:
+    item_id: UUID
+
+
+@dataclass(frozen=True, slots=True)
+class ItemRetried:
+    item_id: UUID
+    attempts_left: int
+
+
+@dataclass(frozen=True, slots=True)
+class Renewed:
+    expires_at: Mapping[UUID, datetime]  # item id -> new expiry
+    lost: frozenset[UUID] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class DeployedDefinition:
+    id: UUID
+    key: str
+    version: int
+    name: str
+    file: str
+    unchanged: bool = False  # identical to the latest version: no new one was made
+    warnings: tuple[Problem, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Deployed:
+    deployment_id: UUID | None  # None: nothing was new
+    definitions: tuple[DeployedDefinition, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class MessagePublished:
+    outcome: str  # correlated | stored
+    message_id: UUID | None = None
+    instance_id: UUID | None = None
+    started: bool = False
+
+
+# ---- who asks, and under which lease
+
+
+@dataclass(frozen=True, slots=True)
+class Actor:
+    """Who acts. `roles`: user, operator, administrator (one of them). The engine itself acts as SYSTEM."""
+
+    username: str
+    role: str = "user"
+    groups: frozenset[str] = frozenset()
+    display_name: str = ""
+    tenant_id: str = ""
+
+
+SYSTEM = Actor("engine", role="administrator", display_name="Baton")
+
+
+@dataclass(frozen=True, slots=True)
+class Lease:
+    """A leased item. Fences completion, failure and renewal (R4). `kind`: job | external_task | delivery."""
+
+    kind: str
+    item_id: UUID
+    number: int
+    owner: str
+    expires_at: datetime | None = None
+    detail: Mapping[str, Any] = field(default_factory=dict)

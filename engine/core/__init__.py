@@ -1,0 +1,1 @@
+"""The pure core: transition maps, and advance(definition, snapshot, trigger, now) -> effects."""

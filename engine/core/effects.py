@@ -1,0 +1,170 @@
+"""What the core wants changed, as rows. `engine.db.apply` writes them in one statement.
+
+Every row is named at most once (two members of one statement that update one row lose one of the two silently);
+`Effects.check()` asserts it. Deleting a token removes by cascade its jobs, external tasks, subscriptions, incidents,
+and the scope it owns with everything inside; user tasks stay and are moved to `cancelled` by name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from engine.core.values import Variable
+
+
+class InvariantBroken(Exception):
+    """A bug: the core or a command met a state that cannot be. Loud, never handled."""
+
+
+@dataclass(slots=True)
+class NewScope:
+    id: UUID
+    parent_id: UUID | None
+    token_id: UUID | None
+    element_id: str | None
+    path: tuple[UUID, ...]  # from the process scope to this one, both included
+
+
+@dataclass(slots=True)
+class NewToken:
+    id: UUID
+    scope_id: UUID
+    element_id: str
+    flow_id: str | None
+    status: str
+
+
+@dataclass(slots=True)
+class MovedToken:
+    """An existing token in its new place."""
+
+    id: UUID
+    element_id: str
+    flow_id: str | None
+    status: str
+
+
+@dataclass(slots=True)
+class NewTask:
+    id: UUID
+    token_id: UUID
+    element_id: str
+    name: str
+    assignee: str | None
+    candidate_users: tuple[str, ...]
+    candidate_groups: tuple[str, ...]
+    priority: int  # 0 to 100, 50 is normal
+    due_at: datetime | None
+    follow_up_at: datetime | None
+    about: str
+
+
+@dataclass(slots=True)
+class NewJob:
+    """kind: service | timer. `due_at` None: due at once, by the database's clock."""
+
+    id: UUID
+    kind: str
+    topic: str  # service: name of the handler; timer: ""
+    token_id: UUID
+    element_id: str
+    due_at: datetime | None = None
+    due_in_seconds: float | None = None  # a duration, added by the database to its own clock
+    priority: int = 5  # 0 to 9, larger first
+    max_attempts: int = 3
+    retry: str | None = None
+    lease_seconds: int | None = None
+    lock_first: bool = False  # the token has siblings: do not try the optimistic write
+    payload: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class NewExternalTask:
+    id: UUID
+    topic: str
+    token_id: UUID
+    element_id: str
+    priority: int = 5
+    max_attempts: int = 3
+    retry: str | None = None
+    payload: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class NewSubscription:
+    id: UUID
+    token_id: UUID
+    element_id: str
+    message_name: str
+    correlation_key: str
+
+
+@dataclass(slots=True)
+class NewDelivery:
+    """kind: http | mail. `request`: method, url, headers, body; or to, subject, text."""
+
+    id: UUID
+    kind: str
+    destination: str
+    element_id: str
+    request: Mapping[str, Any]
+    max_attempts: int = 8
+
+
+@dataclass(slots=True)
+class NewIncident:
+    """A token that could not go on. The incidents of jobs and deliveries are written by the failing commands."""
+
+    id: UUID
+    token_id: UUID
+    element_id: str
+    kind: str  # expression | no_flow | unsupported
+    message: str
+
+
+@dataclass(slots=True)
+class Event:
+    """One history event. `kind` is a past participle: element_entered, flow_taken, task_created, instance_completed."""
+
+    kind: str
+    element_id: str | None = None
+    data: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class Effects:
+    new_scopes: list[NewScope] = field(default_factory=list)
+    gone_scopes: list[UUID] = field(default_factory=list)
+    new_tokens: list[NewToken] = field(default_factory=list)
+    moved_tokens: list[MovedToken] = field(default_factory=list)
+    gone_tokens: list[UUID] = field(default_factory=list)
+    variables: dict[tuple[UUID, str], Variable] = field(default_factory=dict)  # (scope, name)
+    tasks: list[NewTask] = field(default_factory=list)
+    cancelled_tasks: list[UUID] = field(default_factory=list)
+    jobs: list[NewJob] = field(default_factory=list)
+    external_tasks: list[NewExternalTask] = field(default_factory=list)
+    subscriptions: list[NewSubscription] = field(default_factory=list)
+    deliveries: list[NewDelivery] = field(default_factory=list)
+    incidents: list[NewIncident] = field(default_factory=list)
+    resolved_incidents_of: list[UUID] = field(default_factory=list)  # tokens whose incident is gone (Retried)
+    ended: str | None = None  # completed | cancelled
+    final_variables: Mapping[str, Variable] | None = None  # of the process scope, when ended
+    history: list[Event] = field(default_factory=list)
+
+    @property
+    def opens_subscriptions(self) -> bool:
+        return bool(self.subscriptions)
+
+    def check(self) -> None:
+        """Raise InvariantBroken if a row is named twice."""
+        for name, ids in (
+            ("scope", [s.id for s in self.new_scopes] + self.gone_scopes),
+            ("token", [t.id for t in self.new_tokens] + [t.id for t in self.moved_tokens] + self.gone_tokens),
+            ("task", [t.id for t in self.tasks] + self.cancelled_tasks),
+        ):
+            if len(ids) != len(set(ids)):
+                raise InvariantBroken(f"effects name a {name} twice: {sorted(map(str, ids))}")

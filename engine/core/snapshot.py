@@ -1,0 +1,139 @@
+"""What the pure core is shown: rows read by one statement, as frozen values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from engine.core.values import Variable
+
+
+@dataclass(frozen=True, slots=True)
+class TokenState:
+    """Where an instance is. `flow_id`: the sequence flow it came by, needed by joins. `status`: lifecycle.TOKEN."""
+
+    id: UUID
+    scope_id: UUID
+    element_id: str
+    flow_id: str | None = None
+    status: str = "waiting"
+
+
+@dataclass(frozen=True, slots=True)
+class ScopeState:
+    """An active scope: the process (`element_id` and `token_id` None) or a subprocess, owned by a token outside it."""
+
+    id: UUID
+    parent_id: UUID | None = None
+    element_id: str | None = None
+    token_id: UUID | None = None
+    variables: Mapping[str, Variable] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class OpenTask:
+    """A user task that is open or claimed, loaded only in a whole snapshot."""
+
+    id: UUID
+    token_id: UUID
+    element_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """One instance, as much of it as the command loaded.
+
+    Narrow (`whole` False): `scopes` is the chain from the token's scope up to the process, `tokens` the triggering
+    token, the tokens that own the scopes of the chain, and every token that is `joining` in a scope of the chain.
+    `crowded` names the scopes of the chain that hold any token besides the chain's own.
+    `other_leaves`: the triggering token has leaves besides the one that triggered (boundary events, gateway siblings).
+    Whole: every scope, token and open task of the instance.
+    """
+
+    tenant_id: str
+    instance_id: UUID
+    root_id: UUID
+    definition_id: UUID
+    business_key: str | None
+    revision: int
+    scopes: Mapping[UUID, ScopeState]
+    tokens: Mapping[UUID, TokenState]
+    crowded: frozenset[UUID] = frozenset()
+    other_leaves: bool = False
+    whole: bool = False
+    tasks: tuple[OpenTask, ...] = ()
+    started_by: str | None = None
+
+
+class NeedsWholeInstance(Exception):
+    """The core met something outside a narrow snapshot. The command locks the root, loads all and asks again."""
+
+
+# ---- triggers: what happened
+
+
+@dataclass(frozen=True, slots=True)
+class Started:
+    """A new instance begins at `element_id` (a start event). The snapshot is empty but for ids."""
+
+    element_id: str
+    variables: Mapping[str, Variable]
+    what: str = "none"  # none | timer | message
+
+
+@dataclass(frozen=True, slots=True)
+class Completed:
+    """The work of the token's element ended well: a user task, a job of a service task, an external task."""
+
+    token_id: UUID
+    variables: Mapping[str, Variable]
+    event: str  # history kind: task_completed, job_completed, external_task_completed
+    detail: Mapping[str, Any] = field(default_factory=dict)  # into that history event: item id, lease number, attempt
+
+
+@dataclass(frozen=True, slots=True)
+class EventOccurred:
+    """A timer fired or a message arrived for `element_id`: a boundary or catch event, or one behind an event-based gateway."""
+
+    token_id: UUID
+    element_id: str
+    what: str  # timer | message
+    variables: Mapping[str, Variable] = field(default_factory=dict)
+    detail: Mapping[str, Any] = field(default_factory=dict)
+    occurrence: Mapping[str, Any] = field(default_factory=dict)  # timers: the job's payload (remaining repeats, anchor)
+    due_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorThrown:
+    """The work of the token's element ended in a BPMN error."""
+
+    token_id: UUID
+    code: str
+    message: str = ""
+    variables: Mapping[str, Variable] = field(default_factory=dict)
+    detail: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Retried:
+    """A person asks a `failed` token to try its element again."""
+
+    token_id: UUID
+
+
+@dataclass(frozen=True, slots=True)
+class Cancelled:
+    """A person cancels the instance. Needs a whole snapshot."""
+
+    reason: str = ""
+
+
+Trigger = Started | Completed | EventOccurred | ErrorThrown | Retried | Cancelled
+
+
+class NoHandlerForError(Exception):
+    """No boundary event catches the code. The command fails the item with an incident instead."""

@@ -1,0 +1,39 @@
+"""How a database is reached: one place that knows the URL's shape, the pool's settings and the session's settings."""
+
+from __future__ import annotations
+
+import psycopg
+from sqlalchemy import Engine, create_engine
+from sqlalchemy.engine import make_url
+
+OPTIONS = "-c timezone=UTC -c jit=off -c default_transaction_isolation=read\\ committed"
+
+
+def driver_url(url: str) -> str:
+    """`postgresql://…` (or `postgres://…`) as SQLAlchemy's URL for psycopg 3."""
+    parsed = make_url(url.replace("postgres://", "postgresql://", 1))
+    return parsed.set(drivername="postgresql+psycopg").render_as_string(hide_password=False)
+
+
+def plain_url(url: str) -> str:
+    """The URL as libpq understands it."""
+    return make_url(url).set(drivername="postgresql").render_as_string(hide_password=False)
+
+
+def make_engine(url: str, *, pool_size: int = 5, application_name: str = "baton") -> Engine:
+    """SQLAlchemy's engine in AUTOCOMMIT: a command finds its connection idle and opens its own transaction."""
+    return create_engine(
+        driver_url(url),
+        isolation_level="AUTOCOMMIT",
+        pool_size=pool_size,
+        max_overflow=0,
+        pool_pre_ping=True,
+        connect_args={"options": OPTIONS, "application_name": application_name, "prepare_threshold": 1},
+    )
+
+
+def connect(url: str, *, application_name: str = "baton") -> psycopg.Connection:
+    """One psycopg connection in autocommit, for commands outside the web: workers, the command line, tests."""
+    conn = psycopg.connect(plain_url(url), autocommit=True, options=OPTIONS, application_name=application_name)
+    conn.prepare_threshold, conn.prepared_max = 1, 500
+    return conn

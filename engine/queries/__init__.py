@@ -1,0 +1,1 @@
+"""The read side: a file per screen, frozen rows, never ORM objects."""

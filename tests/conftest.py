@@ -1,0 +1,119 @@
+"""Fixtures that every test may use. The server comes from DATABASE_URL, or is started from the wheel for this run.
+
+`database_url`  a fresh copy of the migrated template, dropped afterwards (committed data, any number of connections)
+`committed_db`  one autocommit connection to such a copy
+`db`            the same connection kind, on one shared copy, inside a transaction that is rolled back
+`clock`         moves the database's clock: `clock.advance(seconds=31)`
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from datetime import timedelta
+from itertools import count
+
+import psycopg
+import pytest
+
+from engine.db.migrate import migrate
+from engine.db.session import connect, plain_url
+
+NUMBERS = count(1)
+
+TEST_CLOCK = """
+CREATE TABLE test_clock (ahead interval NOT NULL);
+INSERT INTO test_clock VALUES ('0');
+CREATE OR REPLACE FUNCTION baton_now() RETURNS timestamptz LANGUAGE sql STABLE AS
+  'SELECT statement_timestamp() + (SELECT ahead FROM test_clock)';
+CREATE OR REPLACE FUNCTION baton_clock() RETURNS timestamptz LANGUAGE sql VOLATILE AS
+  'SELECT clock_timestamp() + (SELECT ahead FROM test_clock)';
+"""
+
+
+class Clock:
+    """The database's clock in a test database: one stored offset moves both of its functions together (R11)."""
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+
+    def advance(self, **duration: float) -> None:
+        with connect(self.url) as conn:
+            conn.execute("UPDATE test_clock SET ahead = ahead + %s", (timedelta(**duration),))
+
+
+@pytest.fixture(scope="session")
+def server_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A server on which databases may be made."""
+    given = os.environ.get("BATON_TEST_SERVER") or os.environ.get("DATABASE_URL")
+    if given:
+        yield plain_url(given)
+        return
+    from cli.embedded import EmbeddedPostgres
+
+    server = EmbeddedPostgres.for_tests()
+    try:
+        yield plain_url(server.start())
+    finally:
+        server.stop()
+
+
+def _in(url: str, database: str) -> str:
+    from sqlalchemy.engine import make_url
+
+    return make_url(url).set(database=database).render_as_string(hide_password=False)
+
+
+@pytest.fixture(scope="session")
+def template_url(server_url: str) -> Iterator[str]:
+    """A migrated database with the movable clock, copied by the others and never written."""
+    name = f"baton_template_{os.getpid()}"
+    url = _in(server_url, name)
+    with psycopg.connect(server_url, autocommit=True) as admin:
+        admin.execute(f"CREATE DATABASE {name}")
+    migrate(url)
+    with psycopg.connect(url, autocommit=True) as conn:
+        conn.execute(TEST_CLOCK)
+    yield url
+    with psycopg.connect(server_url, autocommit=True) as admin:
+        admin.execute(f"DROP DATABASE {name} WITH (FORCE)")
+
+
+@pytest.fixture
+def database_url(server_url: str, template_url: str) -> Iterator[str]:
+    """A fresh copy of the template for this test alone."""
+    name = f"baton_test_{os.getpid()}_{next(NUMBERS)}"
+    with psycopg.connect(server_url, autocommit=True) as admin:
+        admin.execute(f"CREATE DATABASE {name} TEMPLATE {template_url.rsplit('/', 1)[1]} STRATEGY file_copy")
+    yield _in(server_url, name)
+    with psycopg.connect(server_url, autocommit=True) as admin:
+        admin.execute(f"DROP DATABASE {name} WITH (FORCE)")
+
+
+@pytest.fixture
+def committed_db(database_url: str) -> Iterator[psycopg.Connection]:
+    with connect(database_url) as conn:
+        yield conn
+
+
+@pytest.fixture(scope="session")
+def shared_database_url(server_url: str, template_url: str) -> Iterator[str]:
+    name = f"baton_shared_{os.getpid()}"
+    with psycopg.connect(server_url, autocommit=True) as admin:
+        admin.execute(f"CREATE DATABASE {name} TEMPLATE {template_url.rsplit('/', 1)[1]} STRATEGY file_copy")
+    yield _in(server_url, name)
+    with psycopg.connect(server_url, autocommit=True) as admin:
+        admin.execute(f"DROP DATABASE {name} WITH (FORCE)")
+
+
+@pytest.fixture
+def db(shared_database_url: str) -> Iterator[psycopg.Connection]:
+    with connect(shared_database_url) as conn:
+        conn.execute("BEGIN")
+        yield conn
+        conn.execute("ROLLBACK")
+
+
+@pytest.fixture
+def clock(database_url: str) -> Clock:
+    return Clock(database_url)

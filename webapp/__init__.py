@@ -1,0 +1,1 @@
+"""Flask: HTTP in, HTML out."""

@@ -1,0 +1,1 @@
+"""Acquire, run, report: durable work outside of any transaction."""

@@ -1,0 +1,79 @@
+"""Every row lock but those of acquire.py, and the order in which they are taken.
+
+The order (design, "Locks"). A command takes levels upwards only:
+
+1. the root instance, `FOR NO KEY UPDATE` (`ROOT`, `ROOT_IF_REVISION`; a plain FOR UPDATE would block the foreign-key
+   checks of everybody else's child rows). Two deployments of one process key meet before it, on an advisory lock.
+2. process definitions, sorted by id: `DEFINITION` (FOR KEY SHARE) by whatever starts an instance, FOR UPDATE by
+   suspension, deletion and a deployment over an older version. A definition stands for its start timers and start
+   subscriptions.
+3. the request row. In the one writing statement it comes after the leaf instead; that holds, because its key contains
+   the target, so that a repeat meets its first at the same root or leaf.
+4. leaf rows of the case, in any order (`LEAF`): user task, job, external task, delivery, subscription, token.
+5. message keys: all that a command opens, in one statement, sorted by lock number, once (`KEYS`).
+6. at most one stored message, re-checked after the lock. After that nothing that waits.
+
+A command that holds no root locks exactly one leaf row, or takes its rows with SKIP LOCKED, and never waits while it
+holds a leaf (claim, unclaim, assign, renew, release, fail, acquire, recover, take next). Root holders wait for such
+commands only, so they may lock and delete leaves in any order, ON DELETE CASCADE included.
+
+Who starts from a leaf reads its root id unlocked (it never changes), locks the root, then the leaf, then re-checks.
+Lock in one statement, read in the next: a statement that waits for a lock reads everything else from before the wait.
+
+Message keys are advisory transaction locks on `baton_key_number(tenant, name, key)`; key NULL is the name at large.
+
+    who                          (tenant, name, key)    (tenant, name) at large    then
+    publish                      exclusive              shared                     look for open subscriptions
+    opens a catch subscription   shared                 -                          look for a stored message
+    opens a start subscription   -                      exclusive                  look for a stored message
+
+So a publisher meets the subscriber of its key, and a deployment whose start subscription takes any key; two publishers
+of different keys do not meet. All numbers of one command are taken by one call, sorted: `baton_lock_keys(exclusive,
+shared)` by the publisher, `baton_open_subscriptions(subscription_ids, job_ids)` by everybody else (it locks, looks in
+its next statement, and writes a job of kind `message` for each subscription that has a message waiting).
+"""
+
+from __future__ import annotations
+
+# Level 1. `mark` says what the command read: a mark set meanwhile is a world that moved on.
+ROOT = "SELECT id FROM process_instance WHERE id = %(root_id)s FOR NO KEY UPDATE"
+ROOT_IF_REVISION = (
+    "root AS MATERIALIZED (SELECT id FROM process_instance WHERE id = %(root_id)s AND revision = %(revision)s"
+    " AND status = 'running' AND mark IS NOT DISTINCT FROM %(mark)s FOR NO KEY UPDATE)"
+)
+
+# Level 2. What starts an instance: the newest version that is active, as the command read it.
+DEFINITION = (
+    "definition AS MATERIALIZED (SELECT id FROM process_definition WHERE id = %(definition_id)s AND status = 'active' FOR KEY SHARE)"
+)
+
+# Level 4: the leaf that triggered, guarded by its status and by all that leaf-only commands may have changed since the
+# read. Member `go`; every other member of the writing statement, the revision bump included, reads from it.
+LEAF = {
+    "user_task": (
+        "go AS (UPDATE user_task l SET status = 'completed', ended_at = baton_clock(), ended_by = %(actor)s, token_id = NULL,"
+        " version = version + 1 FROM root WHERE l.id = %(leaf_id)s AND l.status = 'claimed' AND l.assignee = %(fence)s"
+        " RETURNING l.ended_at AS at)"
+    ),
+    "job": (
+        "go AS (DELETE FROM job l USING root WHERE l.id = %(leaf_id)s AND l.status = 'leased'"
+        " AND l.lease_number = %(fence)s RETURNING baton_clock() AS at)"
+    ),
+    "external_task": (
+        "go AS (DELETE FROM external_task l USING root WHERE l.id = %(leaf_id)s AND l.status = 'leased'"
+        " AND l.lease_number = %(fence)s RETURNING baton_clock() AS at)"
+    ),
+    "subscription": (
+        "go AS (DELETE FROM subscription l USING root WHERE l.id = %(leaf_id)s AND l.kind = 'catch' RETURNING baton_clock() AS at)"
+    ),
+    # Locked here, changed by the member that moves it or deletes it.
+    "token": (
+        "go AS MATERIALIZED (SELECT baton_clock() AS at FROM token l, root WHERE l.id = %(leaf_id)s AND l.status = 'failed'"
+        " FOR NO KEY UPDATE OF l)"
+    ),
+    "instance": "go AS MATERIALIZED (SELECT baton_clock() AS at FROM root)",
+}
+
+# Level 5 (and 6 by those who find a message): one call each, in a statement of its own after the write.
+KEYS = "SELECT baton_open_subscriptions(%(subscription_ids)s, %(job_ids)s)"
+PUBLISHER_KEYS = "SELECT baton_lock_keys(ARRAY[baton_key_number(%(tenant_id)s, %(name)s, %(key)s)], ARRAY[baton_key_number(%(tenant_id)s, %(name)s, NULL)])"

@@ -108,6 +108,7 @@ class UserTaskConfig:
     due: Expression | None = None
     follow_up: Expression | None = None
     priority: Expression | None = None
+    name: Expression | None = None  # set where the element's name is a template, such as "Check ${order.number}"
     about: Expression | None = None  # one line that tells this task from its neighbours (baton:about)
     fields: tuple[FormField, ...] = ()
 
@@ -174,6 +175,13 @@ class CatchConfig:
 
 
 @dataclass(frozen=True, slots=True)
+class SubprocessConfig:
+    """kind `subprocess` (13.3.4). `inputs` are set in its own scope when it is entered, and go with it."""
+
+    inputs: tuple[tuple[str, Expression], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class EndConfig:
     """kind `end_event`."""
 
@@ -181,4 +189,4 @@ class EndConfig:
     message: MessageConfig | None = None
 
 
-# Other kinds: exclusive_gateway, parallel_gateway, event_based_gateway, subprocess (config None).
+# Other kinds: exclusive_gateway, parallel_gateway, event_based_gateway (config None; a subprocess without inputs may too).

@@ -65,7 +65,10 @@ class NewTask:
 
 @dataclass(slots=True)
 class NewJob:
-    """kind: service | timer. `due_at` None: due at once, by the database's clock."""
+    """kind: service | timer. `due_at` None: due at once, by the database's clock.
+
+    `payload` of a service job: {"inputs": {name: {"type", "value"}}}; of a cycle timer: {"cycle", "remaining"}.
+    """
 
     id: UUID
     kind: str
@@ -91,7 +94,8 @@ class NewExternalTask:
     priority: int = 5
     max_attempts: int = 3
     retry: str | None = None
-    payload: Mapping[str, Any] = field(default_factory=dict)
+    payload: Mapping[str, Any] = field(default_factory=dict)  # as a service job's
+    lock_first: bool = False  # as a job's
 
 
 @dataclass(slots=True)
@@ -113,6 +117,7 @@ class NewDelivery:
     element_id: str
     request: Mapping[str, Any]
     max_attempts: int = 8
+    retry: str | None = None
 
 
 @dataclass(slots=True)
@@ -122,7 +127,7 @@ class NewIncident:
     id: UUID
     token_id: UUID
     element_id: str
-    kind: str  # expression | no_flow | unsupported
+    kind: str  # expression | no_flow | endless_loop | unsupported
     message: str
 
 
@@ -137,6 +142,12 @@ class Event:
 
 @dataclass(slots=True)
 class Effects:
+    """Everything one trigger changes.
+
+    Rows that go by cascade are not named: a token inside a gone scope, the scope of a gone token. An instance that ended
+    names its process scope alone in `gone_scopes` (nothing if it began in the same step), and no variables.
+    """
+
     new_scopes: list[NewScope] = field(default_factory=list)
     gone_scopes: list[UUID] = field(default_factory=list)
     new_tokens: list[NewToken] = field(default_factory=list)

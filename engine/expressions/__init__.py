@@ -6,6 +6,10 @@ from collections.abc import Mapping
 from typing import Any, Protocol
 
 
+class ExpressionError(Exception):
+    """An expression that cannot be read or has no value here. The text says what was expected and found."""
+
+
 class Expression(Protocol):
     """A compiled expression. `text` is as the author wrote it."""
 

@@ -25,6 +25,7 @@ from psycopg.pq import TransactionStatus
 
 from engine.commands.outcome import Lease
 from engine.core.effects import InvariantBroken
+from engine.failpoints import failpoint
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -59,7 +60,9 @@ class Command(Generic[P, R]):
     def _run(self, conn: Connection, /, *args: P.args, **kwargs: P.kwargs) -> R:
         for run in range(1, RUNS + 1):
             try:
-                return self.function(conn, *args, **kwargs)
+                outcome = self.function(conn, *args, **kwargs)
+                failpoint("command.after_commit")
+                return outcome
             except (errors.DeadlockDetected, errors.SerializationFailure):
                 if run == RUNS:
                     raise
@@ -79,6 +82,7 @@ def transaction(conn: Connection) -> Iterator[Connection]:
     conn.execute("BEGIN")
     try:
         yield conn
+        failpoint("command.before_commit")
     except BaseException:
         if not conn.closed:
             conn.execute("ROLLBACK")

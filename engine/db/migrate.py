@@ -9,13 +9,14 @@ from alembic.config import Config
 from sqlalchemy import text
 
 from engine.db.session import make_engine
+from engine.paths import shipped
 
 LOCK = 7_265_001  # any fixed number: "baton migrates"
 
 
 def migrations_folder() -> Path:
-    """Where the migrations lie: beside the packages, in a checkout and in an installed wheel alike."""
-    return Path(__file__).parents[2] / "migrations"
+    """Where the migrations lie, in a checkout and in an installed wheel alike."""
+    return shipped("migrations")
 
 
 def migrate(url: str) -> None:

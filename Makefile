@@ -1,0 +1,47 @@
+# Everything runs in .venv, which these targets make from the pinned, hash-checked requirements.
+# Only python3 (3.11 or later), python3-venv and make are needed; uv is used where it is there.
+
+PY := .venv/bin/python
+ARGS ?=
+.DEFAULT_GOAL := help
+.PHONY: help up test check mutants bench dist lock runtime dev clean
+
+help: ## this list
+	@awk 'BEGIN {FS = ":.*## "} /^[a-z]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' Makefile
+
+up: runtime ## start everything for trying it out: database, web, two workers, samples (Ctrl-C stops it)
+	@exec $(PY) -m cli.main up $(ARGS)
+
+test: dev ## all tests, a real Chromium included (ARGS='tests/web -k claim' goes to pytest)
+	@BATON_CHROMIUM="$$(scripts/chromium)" && export BATON_CHROMIUM && \
+	exec $(PY) -m pytest -p tests.no_skips --durations=25 $(ARGS)
+
+check: dev ## ruff, mypy, import rules, architecture tests
+	$(PY) -m ruff check .
+	$(PY) -m ruff format --check .
+	$(PY) -m mypy
+	.venv/bin/lint-imports
+	$(PY) -m pytest -q -p tests.no_skips tests/architecture
+
+mutants: dev ## remove each lock, guard and re-check in turn: the tests must notice (ARGS='--list')
+	@exec $(PY) -m tests.mutants $(ARGS)
+
+bench: dev ## measure (ARGS='engine --json')
+	@exec $(PY) -m cli.main bench $(ARGS)
+
+dist: dev ## one wheel in dist/, with templates, static files and migrations
+	@rm -rf build dist
+	$(PY) -m build --wheel --no-isolation
+	@rm -rf build
+
+lock: dev ## pin the requirements anew from pyproject.toml
+	scripts/lock
+
+clean: ## remove what was built; keeps .venv and the data of `make up`
+	rm -rf build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .import_linter_cache test-results
+
+runtime:
+	@scripts/environment runtime
+
+dev:
+	@scripts/environment dev

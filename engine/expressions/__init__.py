@@ -1,19 +1,49 @@
-"""Expressions of models: one abstract syntax tree, compiled to closures. User data is never evaluated."""
+"""Expressions of models: one abstract syntax tree, compiled to closures. User data is never evaluated.
+
+docs/expressions.md states the language.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any, Protocol
 
+from engine.expressions.errors import ExpressionError, ExpressionSyntaxError, LimitExceeded, MissingName
+from engine.expressions.parse import compose_list, compose_object, constant, parse
 
-class ExpressionError(Exception):
-    """An expression that cannot be read or has no value here. The text says what was expected and found."""
+__all__ = [
+    "Expression",
+    "ExpressionError",
+    "ExpressionSyntaxError",
+    "LimitExceeded",
+    "MissingName",
+    "compose_list",
+    "compose_object",
+    "constant",
+    "parse",
+]
 
 
 class Expression(Protocol):
     """A compiled expression. `text` is as the author wrote it."""
 
-    text: str
+    @property
+    def text(self) -> str: ...
+
+    @property
+    def is_constant(self) -> bool:
+        """Whether it is plain text, with the same value always."""
+        ...
+
+    @property
+    def is_template(self) -> bool:
+        """Whether it is text with expressions in it, and hence always a string."""
+        ...
+
+    @property
+    def names(self) -> frozenset[str]:
+        """The variables that it may ask for."""
+        ...
 
     def evaluate(self, variables: Mapping[str, Any]) -> Any:
         """The value over native values (engine.core.values). Raises ExpressionError, never anything else."""

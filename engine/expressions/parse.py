@@ -1,0 +1,121 @@
+"""`parse(text)`: one expression, text with expressions in it, or plain text -> a compiled expression."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from engine.expressions import limits
+from engine.expressions.compile import Closure, compile_tree
+from engine.expressions.errors import ExpressionError, ExpressionSyntaxError, LimitExceeded
+from engine.expressions.juel import parse_expression
+from engine.expressions.tree import ListOf, Literal, Member, Name, Node, ObjectOf, Template, walk
+from engine.expressions.values import Scope
+
+_OPENING = re.compile(r"\\(?=[$#]\{)|[$#]\{")
+_PATH = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*)*")
+
+
+@dataclass(frozen=True, slots=True)
+class Compiled:
+    """The `Expression` that `parse` makes. Equal texts of one language are equal expressions."""
+
+    text: str
+    tree: Node
+    closure: Closure = field(repr=False, compare=False)
+
+    @property
+    def is_constant(self) -> bool:
+        return isinstance(self.tree, Literal)
+
+    @property
+    def is_template(self) -> bool:
+        return isinstance(self.tree, Template)
+
+    @property
+    def names(self) -> frozenset[str]:
+        return frozenset(node.name for node, _ in walk(self.tree) if isinstance(node, Name))
+
+    def evaluate(self, variables: Mapping[str, Any]) -> Any:
+        """The value over native values. Raises ExpressionError, never anything else."""
+        try:
+            return self.closure(Scope(variables))
+        except RecursionError as error:
+            raise LimitExceeded("expected a value that fits the stack, found deeper nesting") from error
+
+
+def parse(text: str, *, language: str = "juel") -> Compiled:
+    """The expression that `text` is. Raises ExpressionError.
+
+    `${…}` or `#{…}` alone keeps the kind of its value; within a text it makes a string; plain text is itself.
+    `language="feel"`: plain text, or `=` with a path such as `= order.customer.id`; the rest of FEEL is not read yet.
+    """
+    if len(text) > limits.SOURCE_LENGTH:
+        raise LimitExceeded(f"expected an expression of at most {limits.SOURCE_LENGTH} characters, found {len(text)}")
+    match language:
+        case "juel":
+            tree = _template(text)
+        case "feel":
+            tree = _feel(text)
+        case _:
+            raise ExpressionError(f"expected the expression language juel, found {language}")
+    return Compiled(text, tree, compile_tree(tree))
+
+
+def constant(value: Any) -> Compiled:
+    """A value as an expression: a string, number, boolean or null."""
+    tree = Literal(value)
+    return Compiled(str(value), tree, compile_tree(tree))
+
+
+def compose_list(items: Sequence[Compiled]) -> Compiled:
+    """The expressions as one that makes a list."""
+    tree = ListOf(tuple(item.tree for item in items))
+    return Compiled(f"[{', '.join(item.text for item in items)}]", tree, compile_tree(tree))
+
+
+def compose_object(entries: Mapping[str, Compiled]) -> Compiled:
+    """The expressions as one that makes an object."""
+    tree = ObjectOf(tuple((key, value.tree) for key, value in entries.items()))
+    return Compiled(f"{{{', '.join(f'{key}: {value.text}' for key, value in entries.items())}}}", tree, compile_tree(tree))
+
+
+def _template(text: str) -> Node:
+    """White space around a single expression does not make it a template."""
+    parts: list[Node] = []
+    expressions = 0
+    plain = ""
+    at = 0
+    while opening := _OPENING.search(text, at):
+        plain += text[at : opening.start()]
+        if opening[0] == "\\":  # \${ is the text ${
+            plain += text[opening.end() : opening.end() + 2]
+            at = opening.end() + 2
+            continue
+        node, at = parse_expression(text, opening.end(), embedded=True)
+        parts += [Literal(plain), node] if plain else [node]
+        expressions += 1
+        plain = ""
+    plain += text[at:]
+    if not expressions:
+        return Literal(plain)
+    surrounding = [part for part in (parts[0], Literal(plain)) if part is not parts[-1]]
+    if expressions == 1 and all(isinstance(part, Literal) and not part.value.strip() for part in surrounding):
+        return parts[-1]
+    return Template((*parts, Literal(plain)) if plain else tuple(parts))
+
+
+def _feel(text: str) -> Node:
+    stripped = text.strip()
+    if not stripped.startswith("="):
+        return Literal(text)
+    path = stripped[1:].strip()
+    if not _PATH.fullmatch(path):
+        raise ExpressionSyntaxError(f"expected a plain path such as = order.id (FEEL is read no further yet), found {path!r}", position=0)
+    first, *rest = path.split(".")
+    node: Node = Name(first)
+    for key in rest:
+        node = Member(node, key)
+    return node

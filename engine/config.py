@@ -11,7 +11,9 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from ipaddress import IPv4Network, IPv6Network, ip_network
+from pathlib import Path
 from typing import Any
+from zoneinfo import available_timezones
 
 Network = IPv4Network | IPv6Network
 
@@ -116,6 +118,12 @@ def _networks(text: str) -> tuple[Network, ...]:
         raise ValueError(f"networks like 10.1.0.0/16 or fd00::/8 separated by commas ({problem})") from None
 
 
+def _time_zone(text: str) -> str:
+    if text not in available_timezones():
+        raise ValueError("a time zone like Europe/Berlin")
+    return text
+
+
 def _mailbox(text: str) -> str:
     if not re.fullmatch(r"[^\s@<>]+@[^\s@<>]+", text):
         raise ValueError("a mail address")
@@ -175,6 +183,15 @@ class Settings:
         "BATON_INSECURE_COOKIES", False, _switch, "Production without TLS in front: leaves Secure off the cookies.", shown="off"
     )
 
+    time_zone: str = variable("BATON_TIME_ZONE", "UTC", _time_zone, "The zone in which pages show and read times.")
+    metrics_token: str | None = variable(
+        "BATON_METRICS_TOKEN",
+        None,
+        _secret,
+        "A bearer of it may read /metrics; without one only the machine itself may.",
+        secret=True,
+    )
+
     # ---- worker
     worker_slots: int = variable("BATON_WORKER_SLOTS", 8, _whole(1, 200), "Items that one worker runs at a time, each on a connection.")
     handler_processes: int = variable("BATON_HANDLER_PROCESSES", 4, _whole(1, 64), "Child processes of one worker that run handlers.")
@@ -227,6 +244,15 @@ class Settings:
     mail_tls: str = variable("BATON_MAIL_TLS", "none", _one_of("none", "starttls", "tls"), "How the SMTP connection is protected.")
     mail_username: str | None = variable("BATON_MAIL_USERNAME", None, _text, "SMTP login, if the server wants one.")
     mail_password: str | None = variable("BATON_MAIL_PASSWORD", None, _text, "Its password.", secret=True)
+
+    # ---- `baton up`, for trying it out
+    home: Path = variable("BATON_HOME", Path(".baton"), Path, "Folder of `baton up`: its database, its log files, its sample password.")  # noqa: RUF009 - it returns a field
+    sample_password: str | None = variable(
+        "BATON_SAMPLE_PASSWORD", None, _text, "Password of the sample people.", shown="one made and printed", secret=True
+    )
+    sample_service: str | None = variable(
+        "BATON_SAMPLE_SERVICE", None, _url, "Where the sample service answers; `baton up` sets it for what it starts."
+    )
 
     # ---- tests
     failpoints: str = variable(

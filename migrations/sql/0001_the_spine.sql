@@ -423,6 +423,7 @@ CREATE INDEX ix_history_root ON history (root_id, id);
 CREATE INDEX ix_history_instance ON history (instance_id, id);
 CREATE INDEX ix_history_item ON history (item_id) WHERE item_id IS NOT NULL;
 CREATE INDEX ix_history_tail ON history (xid, id);
+CREATE INDEX ix_history_at ON history USING brin (at); -- append-only, so block ranges find the last day for the overview
 
 -- ---- workers, pauses, marks
 CREATE TABLE worker (

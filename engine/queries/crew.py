@@ -1,0 +1,226 @@
+"""Workers, the outbox, messages, and sign-ins that failed: the smaller lists of operations."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import Connection
+
+from engine.core.lifecycle import DELIVERY
+from engine.queries.rows import PAGE, Page, capped, page_of, row, rows, time_cursor
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerRow:
+    """One start of a worker process. `age_seconds`: since its last heartbeat. `leases` counts what it holds now."""
+
+    id: UUID
+    host: str
+    pid: int
+    version: str
+    started_at: datetime
+    heartbeat_at: datetime
+    age_seconds: float
+    last_acquired_at: datetime | None
+    slots: int
+    busy: int
+    kinds: Any
+    draining: bool
+    stopped_at: datetime | None
+    leases: int
+
+
+def workers(conn: Connection, *, stopped: bool = False, limit: int = 200) -> list[WorkerRow]:
+    """Those that have not stopped, the silent first; with `stopped`, those that stopped within a week too."""
+    return rows(conn, WorkerRow, WORKERS, {"stopped": stopped, "limit": limit})
+
+
+@dataclass(frozen=True, slots=True)
+class DeliveryRow:
+    id: UUID
+    kind: str
+    destination: str
+    element_id: str | None
+    instance_id: UUID | None
+    business_key: str | None
+    definition_name: str | None
+    status: str
+    due_at: datetime
+    available_at: datetime
+    wait_seconds: float
+    attempts: int
+    max_attempts: int
+    lease_number: int
+    last_error: str | None
+    response: Any
+    created_at: datetime
+    ended_at: datetime | None
+
+
+def deliveries(
+    conn: Connection, *, tenant_id: str = "", status: str = "", q: str = "", due: bool = False, item_id: UUID | None = None,
+    cursor: str | None = None, limit: int = PAGE,
+) -> Page[DeliveryRow]:  # fmt: skip
+    """The outbox, newest first. `q`: part of the destination. Raises BadCursor."""
+    after = time_cursor(cursor)
+    where = ["w.tenant_id = :tenant"]
+    if status in DELIVERY:
+        where.append(f"w.status = '{status}'")
+    if due:
+        where.append("w.status = 'available' AND w.held = '{}' AND w.available_at <= baton_now()")
+    if q:
+        where.append("strpos(lower(w.destination), lower(:q)) > 0")
+    if item_id is not None:
+        where.append("w.id = :item")
+    if after is not None:
+        where.append("(w.created_at, w.id) < (:after_at, :after_id)")
+    params = {
+        "tenant": tenant_id, "q": q, "item": item_id, "limit": limit + 1,
+        "after_at": after and after[0], "after_id": after and after[1],
+    }  # fmt: skip
+    found = rows(conn, DeliveryRow, DELIVERIES.format(where=" AND ".join(where)), params)
+    return page_of(found, limit=limit, position=lambda delivery: (delivery.created_at, delivery.id))
+
+
+@dataclass(frozen=True, slots=True)
+class OutboxCounts:
+    available: int
+    leased: int
+    failed: int
+
+
+def outbox_counts(conn: Connection, *, tenant_id: str = "") -> OutboxCounts:
+    found = row(conn, OutboxCounts, OUTBOX_COUNTS, {"tenant": tenant_id})
+    if found is None:
+        raise LookupError("expected one row of counts, found none")
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class OpenSubscription:
+    id: UUID
+    kind: str
+    message_name: str
+    correlation_key: str
+    element_id: str
+    definition_key: str
+    definition_name: str
+    version: int
+    instance_id: UUID | None
+    business_key: str | None
+    created_at: datetime
+
+
+def open_subscriptions(
+    conn: Connection, *, tenant_id: str = "", q: str = "", cursor: str | None = None, limit: int = PAGE
+) -> Page[OpenSubscription]:
+    """Who waits for which message, newest first. `q`: part of the message's name or key. Raises BadCursor."""
+    params = _listed(tenant_id, q, cursor, limit)
+    found = rows(conn, OpenSubscription, SUBSCRIPTIONS, params)
+    return page_of(found, limit=limit, position=lambda subscription: (subscription.created_at, subscription.id))
+
+
+@dataclass(frozen=True, slots=True)
+class StoredMessage:
+    """`left_seconds` is negative once it has expired; it is not used from then on."""
+
+    id: UUID
+    name: str
+    correlation_key: str
+    variables: dict[str, Any]
+    published_by: str
+    published_at: datetime
+    expires_at: datetime
+    left_seconds: float
+
+
+def stored_messages(
+    conn: Connection, *, tenant_id: str = "", q: str = "", cursor: str | None = None, limit: int = PAGE
+) -> Page[StoredMessage]:
+    """Messages that nobody waited for yet, newest first. Raises BadCursor."""
+    found = rows(conn, StoredMessage, MESSAGES, _listed(tenant_id, q, cursor, limit))
+    return page_of(found, limit=limit, position=lambda message: (message.published_at, message.id))
+
+
+@dataclass(frozen=True, slots=True)
+class FailedLogins:
+    """Wrong passwords for one name from one address within a day."""
+
+    username_key: str
+    address: str
+    tries: int
+    first_at: datetime
+    last_at: datetime
+
+
+def failed_logins(conn: Connection, *, tenant_id: str = "", limit: int = 100) -> list[FailedLogins]:
+    """The last day's, most recent first, from the newest 20,000 tries."""
+    return rows(conn, FailedLogins, LOGINS, {"tenant": tenant_id, "limit": limit})
+
+
+def _listed(tenant_id: str, q: str, cursor: str | None, limit: int) -> dict[str, Any]:
+    after = time_cursor(cursor)
+    return {"tenant": tenant_id, "q": q, "limit": limit + 1, "after_at": after and after[0], "after_id": after and after[1]}
+
+
+_HELD = "status = 'leased' AND lease_owner = worker.id::text"
+
+WORKERS = f"""
+SELECT id, host, pid, version, started_at, heartbeat_at, extract(epoch FROM baton_now() - heartbeat_at)::float AS age_seconds,
+       last_acquired_at, slots, busy, kinds, draining, stopped_at,
+       {capped(" UNION ALL ".join(f"SELECT 1 FROM {table} WHERE {_HELD}" for table in ("job", "external_task", "delivery")))} AS leases
+  FROM worker
+ WHERE stopped_at IS NULL OR (:stopped AND stopped_at > baton_now() - interval '7 days')
+ ORDER BY stopped_at IS NOT NULL, heartbeat_at, id LIMIT :limit
+"""
+
+DELIVERIES = """
+SELECT w.id, w.kind, w.destination, w.element_id, w.instance_id, i.business_key, coalesce(nullif(d.name, ''), d.key) AS definition_name,
+       w.status, w.due_at, w.available_at, extract(epoch FROM w.available_at - baton_now())::float AS wait_seconds,
+       w.attempts, w.max_attempts, w.lease_number, w.last_error, w.response, w.created_at, w.ended_at
+  FROM delivery AS w
+  LEFT JOIN process_instance AS i ON i.id = w.instance_id
+  LEFT JOIN process_definition AS d ON d.id = w.definition_id
+ WHERE {where}
+ ORDER BY w.created_at DESC, w.id DESC LIMIT :limit
+"""
+
+OUTBOX_COUNTS = f"""
+SELECT {capped("SELECT 1 FROM delivery WHERE tenant_id = :tenant AND status = 'available'")} AS available,
+       {capped("SELECT 1 FROM delivery WHERE tenant_id = :tenant AND status = 'leased'")} AS leased,
+       {capped("SELECT 1 FROM delivery WHERE tenant_id = :tenant AND status = 'failed'")} AS failed
+"""
+
+SUBSCRIPTIONS = """
+SELECT s.id, s.kind, s.message_name, s.correlation_key, s.element_id, d.key AS definition_key,
+       coalesce(nullif(d.name, ''), d.key) AS definition_name, d.version, s.instance_id, i.business_key, s.created_at
+  FROM subscription AS s
+  JOIN process_definition AS d ON d.id = s.definition_id
+  LEFT JOIN process_instance AS i ON i.id = s.instance_id
+ WHERE s.tenant_id = :tenant
+   AND (:q = '' OR strpos(lower(s.message_name), lower(:q)) > 0 OR strpos(lower(s.correlation_key), lower(:q)) > 0)
+   AND (CAST(:after_at AS timestamptz) IS NULL OR (s.created_at, s.id) < (:after_at, :after_id))
+ ORDER BY s.created_at DESC, s.id DESC LIMIT :limit
+"""
+
+MESSAGES = """
+SELECT id, name, correlation_key, variables, published_by, published_at, expires_at,
+       extract(epoch FROM expires_at - baton_now())::float AS left_seconds
+  FROM message
+ WHERE tenant_id = :tenant
+   AND (:q = '' OR strpos(lower(name), lower(:q)) > 0 OR strpos(lower(correlation_key), lower(:q)) > 0)
+   AND (CAST(:after_at AS timestamptz) IS NULL OR (published_at, id) < (:after_at, :after_id))
+ ORDER BY published_at DESC, id DESC LIMIT :limit
+"""
+
+LOGINS = """
+SELECT username_key, address, count(*)::int AS tries, min(at) AS first_at, max(at) AS last_at
+  FROM (SELECT username_key, address, at FROM login_attempt
+         WHERE tenant_id = :tenant AND NOT succeeded AND at > baton_now() - interval '24 hours'
+         ORDER BY id DESC LIMIT 20000) AS latest
+ GROUP BY username_key, address
+ ORDER BY last_at DESC, username_key LIMIT :limit
+"""

@@ -1,0 +1,56 @@
+"""People and API keys, as administrators and the command line list them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+import psycopg
+from psycopg.rows import class_row
+
+PEOPLE = """
+    SELECT p.id, p.username, p.display_name, p.role, p.created_at, p.disabled_at, p.password_hash IS NOT NULL AS may_sign_in,
+      ARRAY(SELECT group_key FROM person_group g WHERE g.person_id = p.id ORDER BY 1) AS groups
+    FROM person p WHERE p.tenant_id = %(tenant)s ORDER BY p.sort_key, p.username
+"""
+KEYS = """
+    SELECT k.id, p.username, k.name, k.created_at, k.expires_at, k.revoked_at, k.last_used_at
+    FROM api_key k JOIN person p ON p.id = k.person_id
+    WHERE k.tenant_id = %(tenant)s AND (%(username)s::text IS NULL OR p.username = %(username)s) ORDER BY k.created_at, k.id
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class PersonRow:
+    id: UUID
+    username: str
+    display_name: str
+    role: str
+    created_at: datetime
+    disabled_at: datetime | None
+    may_sign_in: bool
+    groups: list[str]
+
+
+@dataclass(frozen=True, slots=True)
+class ApiKeyRow:
+    id: UUID
+    username: str
+    name: str
+    created_at: datetime
+    expires_at: datetime | None
+    revoked_at: datetime | None
+    last_used_at: datetime | None
+
+
+def people(conn: psycopg.Connection[Any], *, tenant_id: str = "") -> list[PersonRow]:
+    """Everybody, disabled ones too, by name."""
+    return conn.cursor(row_factory=class_row(PersonRow)).execute(PEOPLE, {"tenant": tenant_id}).fetchall()
+
+
+def api_keys(conn: psycopg.Connection[Any], *, username: str | None = None, tenant_id: str = "") -> list[ApiKeyRow]:
+    """The keys of one person, or of all; revoked and expired ones too, oldest first."""
+    values = {"tenant": tenant_id, "username": username}
+    return conn.cursor(row_factory=class_row(ApiKeyRow)).execute(KEYS, values).fetchall()

@@ -19,6 +19,7 @@ from psycopg.types.json import set_json_loads
 
 from engine.core.snapshot import OpenTask, ScopeState, Snapshot, TokenState
 from engine.core.values import Variable, native
+from engine.db.session import cursor_of
 
 # Documents come back by the thousand. Integers are kept within 64 bits by `engine.core.values`, so nothing is lost.
 set_json_loads(orjson.loads)
@@ -65,15 +66,6 @@ def read_case(conn: psycopg.Connection[Any], kind: str, leaf_id: UUID, *, whole:
 def lock_case(conn: psycopg.Connection[Any], kind: str, leaf_id: UUID, *, whole: bool = False) -> Loaded | None:
     """Lock the root, then the leaf, then read. Inside a transaction that the caller opened."""
     return _one(cursor_of(conn).execute(_LOCK, (kind, leaf_id, whole)).fetchone(), kind, leaf_id, whole)
-
-
-def cursor_of(conn: psycopg.Connection[Any]) -> psycopg.Cursor[Any]:
-    """The one cursor of this connection: making one for each statement costs a third of the client's time."""
-    cursor: psycopg.Cursor[Any] | None = getattr(conn, "_baton_cursor", None)
-    if cursor is None or cursor.closed:
-        cursor = conn.cursor()
-        conn._baton_cursor = cursor  # type: ignore[attr-defined]  # lives and dies with the connection
-    return cursor
 
 
 # ---- the batch of a worker

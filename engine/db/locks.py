@@ -48,32 +48,45 @@ DEFINITION = (
 )
 
 # Level 4: the leaf that triggered, guarded by its status and by all that leaf-only commands may have changed since the
-# read. Member `go`; every other member of the writing statement, the revision bump included, reads from it.
+# read. Member `go`; every other member of the writing statement, the revision bump included, reads from it. Its columns
+# are those of CASE, in that order.
+CASE = "tenant_id, instance_id, root_id, definition_id"
+_OF_LEAF = "l.tenant_id, l.instance_id, l.root_id, l.definition_id"
+_OF_PARAMETERS = (
+    "%(tenant_id)s::text AS tenant_id, %(instance_id)s::uuid AS instance_id, %(root_id)s::uuid AS root_id,"
+    " %(definition_id)s::uuid AS definition_id"
+)
+_LEASED = (
+    "go AS (DELETE FROM {table} l USING root WHERE l.id = %(leaf_id)s AND l.status = 'leased'"
+    f" AND l.lease_number = %(fence)s RETURNING {_OF_LEAF}, baton_clock() AS at)"
+)
 LEAF = {
     "user_task": (
         "go AS (UPDATE user_task l SET status = 'completed', ended_at = baton_clock(), ended_by = %(actor)s, token_id = NULL,"
         " version = version + 1 FROM root WHERE l.id = %(leaf_id)s AND l.status = 'claimed' AND l.assignee = %(fence)s"
-        " RETURNING l.ended_at AS at)"
+        f" RETURNING {_OF_LEAF}, l.ended_at AS at)"
     ),
-    "job": (
-        "go AS (DELETE FROM job l USING root WHERE l.id = %(leaf_id)s AND l.status = 'leased'"
-        " AND l.lease_number = %(fence)s RETURNING baton_clock() AS at)"
-    ),
-    "external_task": (
-        "go AS (DELETE FROM external_task l USING root WHERE l.id = %(leaf_id)s AND l.status = 'leased'"
-        " AND l.lease_number = %(fence)s RETURNING baton_clock() AS at)"
-    ),
+    "job": _LEASED.format(table="job"),
+    "external_task": _LEASED.format(table="external_task"),
     "subscription": (
-        "go AS (DELETE FROM subscription l USING root WHERE l.id = %(leaf_id)s AND l.kind = 'catch' RETURNING baton_clock() AS at)"
+        "go AS (DELETE FROM subscription l USING root WHERE l.id = %(leaf_id)s AND l.kind = 'catch'"
+        f" RETURNING {_OF_LEAF}, baton_clock() AS at)"
     ),
     # Locked here, changed by the member that moves it or deletes it.
     "token": (
-        "go AS MATERIALIZED (SELECT baton_clock() AS at FROM token l, root WHERE l.id = %(leaf_id)s AND l.status = 'failed'"
-        " FOR NO KEY UPDATE OF l)"
+        f"go AS MATERIALIZED (SELECT {_OF_PARAMETERS}, baton_clock() AS at FROM token l, root"
+        " WHERE l.id = %(leaf_id)s AND l.status = 'failed' FOR NO KEY UPDATE OF l)"
     ),
-    "instance": "go AS MATERIALIZED (SELECT baton_clock() AS at FROM root)",
+    # Cancelling: the root itself is the leaf.
+    "instance": f"go AS MATERIALIZED (SELECT {_OF_PARAMETERS}, baton_clock() AS at FROM root)",
 }
+# The second statement of a write too long for one: the locks are held, the case is that of the first.
+GO_ON = f"go AS MATERIALIZED (SELECT {_OF_PARAMETERS}, %(at)s::timestamptz AS at)"
 
 # Level 5 (and 6 by those who find a message): one call each, in a statement of its own after the write.
-KEYS = "SELECT baton_open_subscriptions(%(subscription_ids)s, %(job_ids)s)"
-PUBLISHER_KEYS = "SELECT baton_lock_keys(ARRAY[baton_key_number(%(tenant_id)s, %(name)s, %(key)s)], ARRAY[baton_key_number(%(tenant_id)s, %(name)s, NULL)])"
+KEYS_CALL = "baton_open_subscriptions(%(subscription_ids)s, %(job_ids)s)"
+KEYS = f"SELECT {KEYS_CALL}"
+PUBLISHER_KEYS = (
+    "SELECT baton_lock_keys(ARRAY[baton_key_number(%(tenant_id)s, %(name)s, %(key)s)],"
+    " ARRAY[baton_key_number(%(tenant_id)s, %(name)s, NULL)])"
+)

@@ -81,10 +81,14 @@ BEGIN
       FROM (SELECT * FROM token o WHERE o.id = ANY (own)
             UNION SELECT * FROM token j WHERE j.scope_id = ANY (chain) AND j.status = 'joining') t;
     crowded := ARRAY(SELECT c FROM unnest(chain) c
-                     WHERE EXISTS (SELECT FROM token t WHERE t.scope_id = c AND t.id <> ALL (own)));
+                     WHERE EXISTS (SELECT FROM token t
+                                   WHERE t.scope_id = c AND t.id <> ALL (own) AND t.status <> 'joining'));
   END IF;
 
   IF at_token IS NOT NULL THEN
+    IF NOT whole THEN
+      SELECT json_agg(json_build_array(u.id, u.token_id, u.element_id)) INTO tasks FROM user_task u WHERE u.token_id = at_token;
+    END IF;
     siblings := EXISTS (SELECT FROM job j WHERE j.token_id = at_token AND j.id <> leaf_id)
       OR EXISTS (SELECT FROM subscription s WHERE s.token_id = at_token AND s.id <> leaf_id)
       OR EXISTS (SELECT FROM user_task u WHERE u.token_id = at_token AND u.id <> leaf_id)

@@ -1,0 +1,248 @@
+"""Write what the core wants changed: effects into parameters, one statement (two at most), and then the message keys.
+
+The statements are composed in `statements.py`; the guards are those of `locks.py`. Nothing here decides anything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from decimal import Decimal
+from typing import Any
+from uuid import UUID
+
+import orjson
+import psycopg
+
+from engine.bpmn.definition import ProcessDefinition
+from engine.core.effects import Effects, Event, InvariantBroken
+from engine.core.snapshot import Snapshot
+from engine.db.locks import KEYS
+from engine.db.session import cursor_of
+from engine.db.statements import Mix, writing_statements
+from engine.ids import new_id
+from engine.text import shortened, sort_key
+
+ERROR_LENGTH = 2_000
+"""Characters of an incident's message. What is longer is cut; the incident still exists."""
+
+# Events that say what the actor did; all others are the engine's own doing.
+_PERSONAL = frozenset(
+    {"instance_started", "instance_cancelled", "task_completed", "variables_set", "message_correlated", "incident_resolved"}
+)
+
+
+@dataclass(slots=True)
+class Change:
+    """One write: the leaf that triggered and its fence, the case as it was read, what the core answered, and who acts.
+
+    `leaf`: a key of locks.LEAF, or start | start_by_timer. `request`: text of the request member, whose parameters are
+    `parameters` (with the encoded outcome).
+    """
+
+    leaf: str
+    leaf_id: UUID | None
+    fence: str | int | None
+    snapshot: Snapshot
+    definition: ProcessDefinition
+    effects: Effects
+    actor: str
+    mark: str | None = None
+    request: str = ""
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def mix(self) -> Mix:
+        e = self.effects
+        return Mix(
+            leaf=self.leaf,
+            ended=e.ended is not None,
+            called=self.snapshot.instance_id != self.snapshot.root_id,
+            scopes=bool(e.new_scopes),
+            gone_scopes=bool(e.gone_scopes),
+            tokens=bool(e.new_tokens),
+            moved=min(len(e.moved_tokens), 2),
+            gone_tokens=bool(e.gone_tokens),
+            variables=bool(e.variables),
+            tasks=bool(e.tasks),
+            cancelled=bool(e.cancelled_tasks),
+            jobs=bool(e.jobs),
+            external_tasks=bool(e.external_tasks),
+            subscriptions=bool(e.subscriptions),
+            deliveries=bool(e.deliveries),
+            incidents=bool(e.incidents),
+            resolved=bool(e.resolved_incidents_of),
+            request=self.request,
+        )
+
+    @property
+    def must_lock_first(self) -> bool:
+        """Whether the optimistic write is out of the question, or would lose too often.
+
+        A look must follow a lock (subscriptions), other tokens' rows are touched, the token has siblings, or the write
+        does not fit one statement.
+        """
+        e = self.effects
+        return bool(
+            e.subscriptions or e.cancelled_tasks or len(e.gone_tokens) > 1 or self.snapshot.crowded or len(writing_statements(self.mix)) > 1
+        )
+
+
+def write(conn: psycopg.Connection[Any], change: Change) -> datetime | None:
+    """Write everything; returns when (the database's clock), or None if a guard found the world moved on: nothing is written.
+
+    With `change.must_lock_first` the caller has a transaction open and holds the root; otherwise autocommit will do.
+    """
+    change.effects.check()
+    statements, parameters = writing_statements(change.mix), _parameters(change)
+    cursor = cursor_of(conn)
+    row = cursor.execute(statements[0], parameters).fetchone()
+    if row is None:
+        return None
+    at: datetime = row[0]
+    _expect_withdrawn(change.effects, row[1])
+    if len(statements) > 1:
+        cursor.execute(statements[1], {**parameters, "at": at})
+    elif change.effects.subscriptions:
+        cursor.execute(KEYS, parameters)
+    return at
+
+
+def _expect_withdrawn(effects: Effects, withdrawn: int) -> None:
+    if withdrawn != len(effects.cancelled_tasks):
+        raise InvariantBroken(f"cancelled tasks: expected {len(effects.cancelled_tasks)} open or claimed, found {withdrawn}")
+
+
+# ---- effects into parameters
+
+
+def _parameters(change: Change) -> dict[str, Any]:
+    snapshot, effects = change.snapshot, change.effects
+    parameters: dict[str, Any] = {
+        **change.parameters,
+        "root_id": snapshot.root_id,
+        "revision": snapshot.revision,
+        "mark": change.mark,
+        "leaf_id": change.leaf_id,
+        "fence": change.fence,
+        "actor": change.actor,
+        "tenant_id": snapshot.tenant_id,
+        "instance_id": snapshot.instance_id,
+        "definition_id": snapshot.definition_id,
+        "definition_key": change.definition.key,
+        "process_name": change.definition.name,
+        "business_key": snapshot.business_key,
+        "held": "suspended" if change.mark in ("suspending", "suspended") else None,
+        "history": _document([_event(event, change.actor) for event in effects.history]),
+    }
+    for wanted, fill in _FILLS:
+        if wanted(effects):
+            fill(parameters, effects)
+    if change.leaf == "user_task" or effects.cancelled_tasks:
+        own = [change.leaf_id] if change.leaf == "user_task" else []
+        parameters["unlisted"] = [*own, *effects.cancelled_tasks]
+    return parameters
+
+
+def _ended(p: dict[str, Any], e: Effects) -> None:
+    p["ended"] = e.ended
+    p["final"] = _document(dict(e.final_variables or {}))
+
+
+def _moved(p: dict[str, Any], e: Effects) -> None:
+    if len(e.moved_tokens) > 1:
+        p["moved"] = _document(e.moved_tokens)
+        return
+    token = e.moved_tokens[0]
+    p.update(moved_token=token.id, to_element=token.element_id, to_flow=token.flow_id, to_status=token.status)
+
+
+def _variables(p: dict[str, Any], e: Effects) -> None:
+    p["variables"] = _document(
+        [{"scope_id": scope, "name": name, "type": v.type, "value": v.value} for (scope, name), v in e.variables.items()]
+    )
+
+
+def _tasks(p: dict[str, Any], e: Effects) -> None:
+    rows = []
+    for task in e.tasks:
+        row: dict[str, Any] = {name: getattr(task, name) for name in task.__slots__}
+        row["sort_key"] = sort_key(task.name)
+        rows.append(row)
+    p["tasks"] = _document(rows)
+
+
+def _subscriptions(p: dict[str, Any], e: Effects) -> None:
+    p["subscriptions"] = _document(e.subscriptions)
+    p["subscription_ids"] = [subscription.id for subscription in e.subscriptions]
+    p["job_ids"] = [new_id() for _ in e.subscriptions]
+
+
+def _incidents(p: dict[str, Any], e: Effects) -> None:
+    p["incidents"] = _document(
+        [
+            {
+                "id": incident.id,
+                "kind": incident.kind,
+                "message": shortened(incident.message, ERROR_LENGTH),
+                "token_id": incident.token_id,
+                "element_id": incident.element_id,
+            }
+            for incident in e.incidents
+        ]
+    )
+
+
+def _resolved(p: dict[str, Any], e: Effects) -> None:
+    # A token that fails again keeps its row, which the incidents member rewrites: one row, one member.
+    again = {incident.token_id for incident in e.incidents}
+    p["resolved"] = [token for token in e.resolved_incidents_of if token not in again]
+
+
+_FILLS: tuple[tuple[Callable[[Effects], Any], Callable[[dict[str, Any], Effects], None]], ...] = (
+    (lambda e: e.ended, _ended),
+    (lambda e: e.new_scopes, lambda p, e: p.update(scopes=_document(e.new_scopes))),
+    (lambda e: e.gone_scopes, lambda p, e: p.update(gone_scopes=e.gone_scopes)),
+    (lambda e: e.new_tokens, lambda p, e: p.update(tokens=_document(e.new_tokens))),
+    (lambda e: e.moved_tokens, _moved),
+    (lambda e: e.gone_tokens, lambda p, e: p.update(gone_tokens=e.gone_tokens)),
+    (lambda e: e.variables, _variables),
+    (lambda e: e.tasks, _tasks),
+    (lambda e: e.cancelled_tasks, lambda p, e: p.update(cancelled=e.cancelled_tasks)),
+    (lambda e: e.jobs, lambda p, e: p.update(jobs=_document(e.jobs))),
+    (lambda e: e.external_tasks, lambda p, e: p.update(external_tasks=_document(e.external_tasks))),
+    (lambda e: e.subscriptions, _subscriptions),
+    (lambda e: e.deliveries, lambda p, e: p.update(deliveries=_document(e.deliveries))),
+    (lambda e: e.incidents, _incidents),
+    (lambda e: e.resolved_incidents_of, _resolved),
+)
+
+
+def _event(event: Event, actor: str) -> dict[str, Any]:
+    data = event.data
+    row = {
+        "kind": event.kind,
+        "element_id": event.element_id,
+        "actor": actor if event.kind in _PERSONAL else "engine",
+        "data": data,
+    }
+    if "item_id" in data:
+        row["item_id"] = data["item_id"]
+        row["data"] = {name: value for name, value in data.items() if name != "item_id"}
+    return row
+
+
+def _document(rows: Any) -> str:
+    return orjson.dumps(rows, default=_plain).decode()
+
+
+def _plain(value: Any) -> Any:
+    match value:
+        case Mapping():
+            return dict(value)
+        case Decimal():
+            return float(value)
+        case set() | frozenset():
+            return sorted(value)
+    raise TypeError(f"expected a JSON value, found {type(value).__name__}")

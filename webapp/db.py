@@ -1,0 +1,51 @@
+"""Flask-SQLAlchemy over the engine's tables: one pool for the screens (Core rows) and for the commands (psycopg)."""
+
+from __future__ import annotations
+
+from typing import cast
+
+import psycopg
+from flask import Flask
+from flask_sqlalchemy import SQLAlchemy
+from sqlalchemy import Connection
+
+from engine.config import Settings
+from engine.db.models import Base
+from engine.db.session import OPTIONS, driver_url
+
+db = SQLAlchemy(model_class=Base)
+
+STATEMENT_SECONDS = 15
+
+
+def init_db(app: Flask, settings: Settings) -> None:
+    """AUTOCOMMIT, so that a command finds its connection idle and opens its own transaction.
+
+    The statement timeout is the screens' and bounds how long a press waits for a lock that somebody else holds.
+    """
+    timeout = f"-c statement_timeout={STATEMENT_SECONDS * 1000}"
+    app.config["SQLALCHEMY_DATABASE_URI"] = driver_url(settings.need_database())
+    app.config["SQLALCHEMY_ENGINE_OPTIONS"] = {
+        "isolation_level": "AUTOCOMMIT",
+        "pool_size": settings.pool_size,
+        "max_overflow": 0,
+        "pool_timeout": 10,
+        "pool_pre_ping": True,
+        "connect_args": {
+            "options": f"{OPTIONS} {timeout}",
+            "application_name": "baton-web",
+            "prepare_threshold": 1,
+            "connect_timeout": 5,
+        },
+    }
+    db.init_app(app)
+
+
+def reader() -> Connection:
+    """The connection that queries read with: autocommit, given back when the request ends."""
+    return db.session.connection()
+
+
+def command_connection() -> psycopg.Connection:
+    """The same connection as psycopg sees it, idle and in autocommit, as commands ask for it."""
+    return cast(psycopg.Connection, db.session.connection().connection.driver_connection)

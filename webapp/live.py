@@ -1,0 +1,186 @@
+"""Live pages: one tail of the history per process, one hint stream per browser.
+
+A stream carries hints ("inbox changed"), never HTML and never data; the page fetches its fragments again by ordinary
+GETs with an ETag. The tail re-reads the last seconds each time and drops what it knew, so an event that commits late is
+not lost (a tail by id alone loses it). No stream holds a database connection. Streams are capped below the number of
+threads; who gets none (503) polls.
+"""
+
+from __future__ import annotations
+
+import logging
+import queue
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import psycopg
+from flask import Blueprint, Response, abort, current_app, request
+
+from engine.commands.outcome import Actor
+from engine.config import Settings
+from engine.db.session import connect
+from engine.queries.live import Change, changes_since_seconds
+from webapp.auth.identity import current_actor, is_operator
+from webapp.db import db
+
+log = logging.getLogger("baton.live")
+blueprint = Blueprint("live", __name__)
+
+POLL_SECONDS = 1.0
+OVERLAP_SECONDS = 20  # how far back each look reaches; a transaction that is open longer loses its hint, the next poll shows it
+STREAM_SECONDS = 300  # then the browser opens a new one; a lost session ends here at the latest
+HEARTBEAT_SECONDS = 15
+TOPICS = ("inbox", "task", "instance", "definition", "operations")
+SPARE_THREADS = 8  # threads that streams never take
+
+
+@dataclass(eq=False)
+class Subscriber:
+    """One open stream: who reads it, what it wants to hear of, and the hints that wait to be sent."""
+
+    actor: Actor
+    topics: frozenset[str]
+    hints: queue.Queue[str] = field(default_factory=lambda: queue.Queue(64))
+
+    def tell(self, topic: str) -> None:
+        """Drop what a slow reader does not take: hints of one topic mean the same once or twice."""
+        try:
+            self.hints.put_nowait(topic)
+        except queue.Full:
+            log.debug("stream_full actor=%s", self.actor.username)
+
+
+class Hub:
+    """The streams of one process and the one thread that feeds them. The thread lives while a stream does."""
+
+    def __init__(self, database_url: str, *, cap: int) -> None:
+        self.database_url = database_url
+        self.cap = cap
+        self._lock = threading.Lock()
+        self._subscribers: set[Subscriber] = set()
+        self._tail: threading.Thread | None = None
+
+    def join(self, subscriber: Subscriber) -> bool:
+        """Whether there was room."""
+        with self._lock:
+            if len(self._subscribers) >= self.cap:
+                return False
+            self._subscribers.add(subscriber)
+            if self._tail is None:
+                self._tail = threading.Thread(target=self._follow, name="baton-live-tail", daemon=True)
+                self._tail.start()
+            return True
+
+    def leave(self, subscriber: Subscriber) -> None:
+        with self._lock:
+            self._subscribers.discard(subscriber)
+
+    def __len__(self) -> int:
+        return len(self._subscribers)
+
+    def _follow(self) -> None:
+        """Read the history until nobody listens. A lost connection is opened again; meanwhile pages poll."""
+        known: OrderedDict[int, None] = OrderedDict()
+        while True:
+            try:
+                with connect(self.database_url, application_name="baton-live") as conn:
+                    if self._read_until_idle(conn, known):
+                        return
+            except psycopg.Error as error:
+                log.warning("tail_lost error=%s", type(error).__name__)
+                time.sleep(POLL_SECONDS)
+
+    def _read_until_idle(self, conn: psycopg.Connection, known: OrderedDict[int, None]) -> bool:
+        first = not known
+        while True:
+            for change in changes_since_seconds(conn, OVERLAP_SECONDS):
+                if change.id in known:
+                    continue
+                known[change.id] = None
+                if not first:
+                    self._spread(change)
+            first = False
+            while len(known) > 50_000:
+                known.popitem(last=False)
+            with self._lock:
+                if not self._subscribers:
+                    self._tail = None
+                    return True
+            time.sleep(POLL_SECONDS)
+
+    def _spread(self, change: Change) -> None:
+        with self._lock:
+            listeners = list(self._subscribers)
+        for subscriber in listeners:
+            for topic in _topics_of(change, subscriber.actor) & subscriber.topics:
+                subscriber.tell(topic)
+
+
+def _topics_of(change: Change, actor: Actor) -> frozenset[str]:
+    """What this change is called for this reader; nothing for whoever may not see the task (S61)."""
+    if change.tenant_id != actor.tenant_id:
+        return frozenset()
+    topics: set[str] = set()
+    sees = is_operator(actor) or actor.username in change.people or not actor.groups.isdisjoint(change.groups)
+    if change.kind.startswith("task_") and sees:
+        topics |= {"inbox", f"task:{change.item_id}"}
+    if sees or actor.username == change.started_by:
+        topics |= {f"instance:{change.instance_id}", f"instance:{change.root_id}"}
+    if is_operator(actor):
+        topics |= {"operations", f"definition:{change.definition_id}"}
+    return frozenset(topics)
+
+
+def hub() -> Hub:
+    """This process's hub, made at the first stream (after gunicorn forked)."""
+    found = current_app.extensions.get("baton_live")
+    if found is None:
+        settings: Settings = current_app.config["BATON"]
+        cap = max(settings.web_threads - SPARE_THREADS, settings.web_threads // 2, 1)
+        found = current_app.extensions.setdefault("baton_live", Hub(settings.need_database(), cap=cap))
+    assert isinstance(found, Hub), f"expected the hub, found {type(found).__name__}"
+    return found
+
+
+@blueprint.get("/live")
+def stream() -> Any:
+    """Server-sent events: `event: changed`, the topic as data."""
+    subscriber = Subscriber(current_actor(), _asked_topics())
+    room = hub()
+    if not room.join(subscriber):
+        abort(503)
+    db.session.remove()  # give the connection back: a stream holds none
+    response = Response(_events(room, subscriber), mimetype="text/event-stream")
+    response.headers["X-Accel-Buffering"] = "no"
+    response.call_on_close(lambda: room.leave(subscriber))
+    return response
+
+
+def _asked_topics() -> frozenset[str]:
+    asked = frozenset(topic for topic in request.args.get("topics", "").split(",") if topic)
+    if not asked or len(asked) > 20 or any(topic.partition(":")[0] not in TOPICS for topic in asked):
+        abort(400)
+    return asked
+
+
+def _events(room: Hub, subscriber: Subscriber) -> Iterator[str]:
+    """Hints as they come, one line of comment in silence, so that a closed browser is noticed."""
+    ends = time.monotonic() + STREAM_SECONDS
+    try:
+        yield "retry: 3000\n\n"
+        while time.monotonic() < ends:
+            try:
+                topics = {subscriber.hints.get(timeout=HEARTBEAT_SECONDS)}
+            except queue.Empty:
+                yield ": still here\n\n"
+                continue
+            while not subscriber.hints.empty():
+                topics.add(subscriber.hints.get_nowait())
+            for topic in sorted(topics):
+                yield f"event: changed\ndata: {topic}\n\n"
+    finally:
+        room.leave(subscriber)

@@ -1,0 +1,159 @@
+"""What holds for every request: closed by default, CSRF on every change, one strict set of headers.
+
+Order: who is it; is the view open to guests; is the body of a kind that a foreign page cannot send unseen; is the CSRF
+token this session's. Only then does a view run. Nothing here knows tasks or processes.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import urlencode, urlsplit
+
+from flask import Flask, Response, abort, current_app, g, redirect, request, url_for
+from flask_wtf.csrf import CSRFProtect
+from itsdangerous import BadData, URLSafeTimedSerializer
+
+from engine.config import Settings
+from webapp.auth import store
+from webapp.auth.identity import identity
+from webapp.db import reader
+
+csrf = CSRFProtect()
+
+SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
+BODY_TYPES = frozenset({"application/x-www-form-urlencoded", "multipart/form-data", "application/json"})
+
+CSP = "; ".join(
+    (
+        "default-src 'none'",
+        "script-src 'self'",
+        "style-src 'self'",
+        "img-src 'self' data:",
+        "font-src 'self' data:",
+        "connect-src 'self'",
+        "form-action 'self'",
+        "base-uri 'none'",
+        "frame-ancestors 'none'",
+    )
+)
+HEADERS = {
+    "Content-Security-Policy": CSP,
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "same-origin",  # not no-referrer: Flask-WTF compares the referrer of posts over https
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Permissions-Policy": "camera=(), microphone=(), geolocation=(), payment=()",
+}
+
+
+def init_app(app: Flask, settings: Settings) -> None:
+    app.config.update(WTF_CSRF_CHECK_DEFAULT=False, WTF_CSRF_TIME_LIMIT=int(settings.session_seconds))
+    csrf.init_app(app)
+    https = settings.production and not settings.insecure_cookies
+
+    def harden(response: Response) -> Response:
+        for name, value in HEADERS.items():
+            response.headers.setdefault(name, value)
+        if https:
+            response.headers["Strict-Transport-Security"] = "max-age=31536000; includeSubDomains"
+        if request.endpoint != "static":
+            response.headers.setdefault("Cache-Control", "no-store")
+        return response
+
+    app.before_request(_identify)
+    app.before_request(_refuse_guests)
+    app.before_request(_refuse_foreign_bodies)
+    app.before_request(_refuse_forged)
+    app.after_request(harden)
+
+
+def wants_fragment() -> bool:
+    """Asked by htmx, for a part of a page. Boosted and history requests want the whole page."""
+    headers = request.headers
+    return headers.get("HX-Request") == "true" and "HX-Boosted" not in headers and "HX-History-Restore-Request" not in headers
+
+
+def is_api() -> bool:
+    return request.path.startswith("/api/")
+
+
+def local_path(target: str | None, default: str) -> str:
+    """`target` if it is a path of this site, else `default`: an address from outside never leads outside."""
+    if not target or not target.startswith("/") or target.startswith("//") or "\\" in target:
+        return default
+    if any(ord(sign) < 33 or ord(sign) == 127 for sign in target):
+        return default
+    parts = urlsplit(target)
+    return default if parts.scheme or parts.netloc else target
+
+
+def honest_but_stale(token: str | None) -> bool:
+    """Whether a refused CSRF token was once given to this very person: too old, or of a session that has ended.
+
+    Only then may what came with it be shown again for a knowing second press; anything else may be an attacker's.
+    """
+    who = identity()
+    if who is None or not token:
+        return False
+    signer = URLSafeTimedSerializer(str(current_app.secret_key), salt="wtf-csrf-token")
+    try:
+        raw = signer.loads(token)
+    except BadData:
+        return False
+    return isinstance(raw, str) and raw.partition(".")[0] == str(who.person_id)
+
+
+# ---- before every request, in this order
+
+
+def _identify() -> None:
+    """An API key speaks for its person; the cookie's session was read when the request began."""
+    scheme, _, token = request.headers.get("Authorization", "").partition(" ")
+    if not is_api() or scheme.lower() != "bearer":
+        return
+    g.identity = store.load_api_key(reader(), token.strip())
+
+
+def _refuse_guests() -> Any:
+    view: Any = current_app.view_functions.get(request.endpoint or "")
+    if view is None or request.endpoint == "static" or getattr(view, "is_public", False) or identity() is not None:
+        return None
+    if is_api():
+        abort(401)
+    if request.headers.get("HX-Request") == "true":
+        here = urlsplit(request.headers.get("HX-Current-URL", ""))
+        back = f"{here.path}?{here.query}" if here.query else here.path
+        return Response(status=401, headers={"HX-Redirect": _sign_in_url(local_path(back, "/"))})
+    return redirect(_sign_in_url(_way_back()), code=302 if request.method in SAFE_METHODS else 303)
+
+
+def _refuse_foreign_bodies() -> None:
+    """A text/plain body can be sent by a form of any site; JSON that claims to be one is refused (S69)."""
+    if request.method not in SAFE_METHODS and request.content_length and request.mimetype not in BODY_TYPES:
+        abort(415)
+
+
+def _refuse_forged() -> None:
+    who = identity()
+    if request.method in SAFE_METHODS or request.endpoint is None or (who is not None and who.by_key):
+        return
+    if is_api() and who is None:
+        return  # a guest at the API has no session to ride on; the view answers 401
+    csrf.protect()
+
+
+def _way_back() -> str:
+    """Where to go after signing in: the page itself; for a change to a task, the task's page."""
+    if request.method in SAFE_METHODS:
+        return request.full_path.rstrip("?")
+    task_id = (request.view_args or {}).get("task_id")
+    return f"/tasks/{task_id}" if task_id else "/"
+
+
+def _sign_in_url(back: str) -> str:
+    url = url_for("auth.sign_in")
+    query = {"next": back} if back not in ("", "/") else {}
+    if g.get("session_lapsed"):
+        query["lapsed"] = "1"
+    return f"{url}?{urlencode(query)}" if query else url

@@ -13,10 +13,23 @@ null        null                        None
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
+from math import isfinite
 from typing import Any
+
+# Limits of what a form, a worker or the API may send in one command. Refused by name before anything runs (S34).
+MAX_NAME = 255  # characters
+MAX_VARIABLES = 1_000
+MAX_BYTES = 4_000_000  # of all values of one command, as JSON in UTF-8
+MAX_DEPTH = 50  # of objects and lists in one another
+MAX_INTEGER = 2**63 - 1
+
+# A dotted or hyphenated name is one name, not a path; expressions reach it in backticks: `dinner.meal` (S36).
+_NAME = re.compile(r"[^\x00-\x1f\x7f`]+")
 
 TYPES = ("string", "integer", "double", "boolean", "date", "datetime", "json", "null")
 
@@ -67,6 +80,76 @@ def native(variable: Variable) -> Any:
         case "json":
             return _inside(variable.value)
     return variable.value
+
+
+def accept(values: Mapping[str, Any]) -> tuple[dict[str, Variable], list[tuple[str, str]]]:
+    """Values from outside as variables, and what is wrong with them: (name, expected and found). All problems at once."""
+    accepted: dict[str, Variable] = {}
+    problems: list[tuple[str, str]] = []
+    if len(values) > MAX_VARIABLES:
+        problems.append(("", f"expected at most {MAX_VARIABLES:,} variables, found {len(values):,}"))
+    size = 0
+    for name, value in values.items():
+        wrong = _wrong_name(name)
+        if wrong is None:
+            try:
+                size += sum(_sizes(value.value if isinstance(value, Variable) else value, 0))
+                accepted[name] = typed(value)
+            except (TypeError, ValueError) as error:
+                wrong = str(error)
+        if wrong is not None:
+            problems.append((str(name), wrong))
+    if size > MAX_BYTES:
+        problems.append(("", f"expected at most {MAX_BYTES:,} bytes in all values together, found {size:,}"))
+    return accepted, problems
+
+
+def _wrong_name(name: Any) -> str | None:
+    if not isinstance(name, str) or not name.strip():
+        return "expected a name, found none"
+    if len(name) > MAX_NAME:
+        return f"expected a name of at most {MAX_NAME} characters, found {len(name)}"
+    if not _NAME.fullmatch(name):
+        return "expected a name without control characters and backticks"
+    return None
+
+
+def _sizes(value: Any, depth: int) -> Iterator[int]:
+    """Bytes of a value and of what lies in it. Raises ValueError for what cannot be stored."""
+    if depth > MAX_DEPTH:
+        raise ValueError(f"expected at most {MAX_DEPTH} levels of objects and lists, found more")
+    match value:
+        case str():
+            yield _text_size(value)
+        case bool() | None:
+            yield 5
+        case int():
+            if abs(value) > MAX_INTEGER:
+                raise ValueError(f"expected a whole number within 64 bits, found one of {value.bit_length()} bits")
+            yield 20
+        case float() | Decimal():
+            if not isfinite(value):
+                raise ValueError(f"expected a finite number, found {value}")
+            yield 20
+        case Mapping():
+            for key, item in value.items():
+                yield _text_size(str(key)) + 2
+                yield from _sizes(item, depth + 1)
+        case list() | tuple():
+            yield 2 + len(value)
+            for item in value:
+                yield from _sizes(item, depth + 1)
+        case _:
+            yield 30
+
+
+def _text_size(text: str) -> int:
+    if "\x00" in text:
+        raise ValueError("expected text without the character NUL, found one")
+    try:
+        return len(text.encode())
+    except UnicodeEncodeError:
+        raise ValueError("expected text in Unicode, found half of a surrogate pair") from None
 
 
 def _plain(value: Any) -> Any:

@@ -1,0 +1,111 @@
+"""`advance(definition, snapshot, trigger, now, new_id) -> effects`: one step of an instance, pure.
+
+The trigger has happened; a token moves until every token waits for something, rests at an incident, or has ended
+(BPMN 2.0.2, chapter 13). Variables: results go to the nearest scope up the chain that has the name, else to the process
+scope; the inputs of a subprocess are its own and go with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+from typing import assert_never
+from uuid import UUID
+
+import engine.core.elements  # noqa: F401  # every module in there registers its kind
+from engine.bpmn.definition import Node, ProcessDefinition
+from engine.core.effects import Effects, InvariantBroken
+from engine.core.errors import throw
+from engine.core.registry import behaviour_of
+from engine.core.run import Run
+from engine.core.settle import settle
+from engine.core.snapshot import (
+    Cancelled,
+    Completed,
+    ErrorThrown,
+    EventOccurred,
+    NeedsWholeInstance,
+    Retried,
+    Snapshot,
+    Started,
+    Trigger,
+)
+from engine.core.state import Token
+from engine.core.values import typed
+
+
+def advance(definition: ProcessDefinition, snapshot: Snapshot, trigger: Trigger, *, now: datetime, new_id: Callable[[], UUID]) -> Effects:
+    """What `trigger` changes in the instance.
+
+    `now` is the database's time, read by expressions alone; durations leave as `due_in_seconds`.
+    Raises NeedsWholeInstance if a narrow snapshot shows too little, NoHandlerForError for an error that nothing catches,
+    InvariantBroken for a trigger that cannot be.
+    """
+    run = Run(definition, snapshot, now, new_id)
+    match trigger:
+        case Completed():
+            token, node = _waiting(run, trigger.token_id)
+            behaviour_of(node).completed(run, token, node, trigger)
+        case Started():
+            _start(run, trigger)
+        case EventOccurred():
+            token, _ = _waiting(run, trigger.token_id)
+            event = run.nodes[trigger.element_id]
+            behaviour_of(event).occurred(run, token, event, trigger)
+        case ErrorThrown():
+            token, node = _waiting(run, trigger.token_id)
+            throw(run, token, node, trigger)
+        case Retried():
+            _retry(run, run.token(trigger.token_id))
+        case Cancelled():
+            _cancel(run, trigger)
+        case _:
+            assert_never(trigger)
+    run.work()
+    return settle(run)
+
+
+def _waiting(run: Run, token_id: UUID) -> tuple[Token, Node]:
+    token = run.token(token_id)
+    if token.status != "waiting":
+        raise InvariantBroken(f"token {token_id} at {token.element_id}: expected waiting, found {token.status}")
+    return token, run.nodes[token.element_id]
+
+
+def _start(run: Run, trigger: Started) -> None:
+    """A new instance begins with one token at a start event (13.2)."""
+    if run.scopes:
+        raise InvariantBroken(f"instance {run.snapshot.instance_id}: expected no scope before it starts, found {len(run.scopes)}")
+    node = run.nodes[trigger.element_id]
+    scope = run.add_scope(None, None, None)
+    run.record("instance_started", node.id, {"what": trigger.what, "business_key": run.snapshot.business_key})
+    variables = dict(trigger.variables)
+    if getattr(node.config, "initiator", None):
+        variables[node.config.initiator] = typed(run.snapshot.started_by)
+    run.assign_here(scope, variables, node.id)
+    run.begin_at(scope, node.id)
+
+
+def _retry(run: Run, token: Token) -> None:
+    """A failed token tries again: to enter its element, or, if it came so far, only to leave it."""
+    if token.status != "failed":
+        raise InvariantBroken(f"token {token.id} at {token.element_id}: expected failed, found {token.status}")
+    token.settled = False
+    token.status = "waiting"
+    run.resolved.add(token.id)
+    run.record("incident_resolved", token.element_id)
+    if token.flow_id is None:
+        run.leave(token)
+    else:
+        run.enter(token, run.nodes[token.element_id], again=True)
+
+
+def _cancel(run: Run, trigger: Cancelled) -> None:
+    """The whole instance ends. Its open tasks are named one by one, everything else goes by cascade under one event."""
+    if not run.snapshot.whole:
+        raise NeedsWholeInstance("cancelling needs every open task")
+    for task in run.snapshot.tasks:
+        run.effects.cancelled_tasks.append(task.id)
+        run.record("task_cancelled", task.element_id, {"item_id": str(task.id)})
+    run.ended = "cancelled"
+    run.record("instance_cancelled", None, {"reason": trigger.reason})

@@ -1,0 +1,35 @@
+"""Boundary events (10.5.4, 13.5.3): on a timer or a message; one that interrupts cancels its activity, the other spawns a token."""
+
+from typing import cast
+
+from engine.bpmn.definition import BoundaryConfig, Node
+from engine.core.catching import arm_again, caught
+from engine.core.registry import Behaviour, register
+from engine.core.run import CannotGoOn, Run
+from engine.core.snapshot import EventOccurred
+from engine.core.state import Token
+from engine.expressions import ExpressionError
+
+
+class BoundaryEvent(Behaviour):
+    def enter(self, run: Run, token: Token, node: Node) -> None:
+        """No flow leads to a boundary event; a retry only leaves it."""
+        run.leave(token)
+
+    def occurred(self, run: Run, token: Token, node: Node, trigger: EventOccurred) -> None:
+        if cast(BoundaryConfig, node.config).interrupting:
+            caught(run, token, node, trigger, interrupts=True)
+            run.emerge(token, node)
+            return
+        caught(run, token, node, trigger)
+        second = run.spawn(token.scope, node.id)
+        try:
+            arm_again(run, token, node, trigger)
+        except (ExpressionError, CannotGoOn) as error:
+            run.record("element_entered", node.id)
+            run.fail(second, CannotGoOn("expression", f"{node.name or node.id} cannot wait for its next occurrence: {error}"))
+            return
+        run.emerge(second, node)
+
+
+register("boundary_event", BoundaryEvent())

@@ -1,0 +1,25 @@
+"""Event-based gateway (10.6.6, 13.4.4): one token waits for several events at once, the first one takes it.
+
+Each event behind the gateway is a leaf of that token. The winner's behaviour calls `win`; the others go by cascade with
+the token's old row.
+"""
+
+from collections.abc import Mapping
+
+from engine.bpmn.definition import Node
+from engine.core.catching import arm
+from engine.core.registry import Behaviour, register
+from engine.core.run import Run
+from engine.core.state import Token
+
+
+class EventBasedGateway(Behaviour):
+    def enter(self, run: Run, token: Token, node: Node) -> None:
+        for flow_id in node.outgoing:
+            arm(run, token, run.nodes[run.flows[flow_id].target])
+
+    def leaves_left(self, node: Node, nodes: Mapping[str, Node]) -> bool:
+        return len(node.outgoing) > 1
+
+
+register("event_based_gateway", EventBasedGateway())

@@ -1,0 +1,35 @@
+"""Intermediate catch events (10.5.4, 13.5.2): a timer or a message, on its own or behind an event-based gateway."""
+
+from engine.bpmn.definition import Node
+from engine.core.catching import arm, caught
+from engine.core.effects import InvariantBroken
+from engine.core.registry import Behaviour, register
+from engine.core.run import Run
+from engine.core.snapshot import EventOccurred
+from engine.core.state import Token
+
+
+class IntermediateCatchEvent(Behaviour):
+    def enter(self, run: Run, token: Token, node: Node) -> None:
+        arm(run, token, node)
+
+    def occurred(self, run: Run, token: Token, node: Node, trigger: EventOccurred) -> None:
+        caught(run, token, node, trigger)
+        if token.element_id != node.id:
+            self._win(run, token, node)
+        run.leave(token)
+
+    def _win(self, run: Run, token: Token, node: Node) -> None:
+        """The gateway's token goes on over the flow to this event; what it waited for besides is left behind."""
+        gateway = run.nodes[token.element_id]
+        flow_id = next((flow_id for flow_id in gateway.outgoing if run.flows[flow_id].target == node.id), None)
+        if gateway.kind != "event_based_gateway" or flow_id is None:
+            raise InvariantBroken(f"token {token.id}: expected it at {node.id} or at a gateway before it, found it at {gateway.id}")
+        run.record("element_left", gateway.id)
+        run.shed(token)
+        run.record("flow_taken", flow_id)
+        token.element_id, token.flow_id = node.id, None  # its event is behind it: a retry only leaves again
+        run.record("element_entered", node.id)
+
+
+register("intermediate_catch_event", IntermediateCatchEvent())

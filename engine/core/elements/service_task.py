@@ -1,0 +1,81 @@
+"""Service task (10.3.3.1, 13.3.3): a job for a handler, an external task for outside workers, or an outbox delivery."""
+
+from collections.abc import Mapping
+from typing import Any, cast
+
+from engine.bpmn.definition import Node, ServiceTaskConfig
+from engine.core.activity import Activity
+from engine.core.deliveries import task_delivery
+from engine.core.effects import NewExternalTask, NewJob
+from engine.core.reading import inputs_of, number_of, typed_inputs
+from engine.core.registry import register
+from engine.core.run import CannotGoOn, Run
+from engine.core.snapshot import Completed
+from engine.core.state import Token
+from engine.core.values import Variable, native, typed
+
+NORMAL_PRIORITY = 5
+
+
+class ServiceTask(Activity):
+    def enter(self, run: Run, token: Token, node: Node) -> None:
+        config = cast(ServiceTaskConfig, node.config)
+        if config.work == "deliver":  # done once it is in the outbox: boundary events have no time to happen
+            task_delivery(run, token, node, config)
+            run.leave(token)
+            return
+        super().enter(run, token, node)
+
+    def begin(self, run: Run, token: Token, node: Node) -> None:
+        config = cast(ServiceTaskConfig, node.config)
+        payload: dict[str, Any] = {}
+        if config.inputs:
+            payload["inputs"] = typed_inputs(inputs_of(run, token, config.inputs))
+        priority = NORMAL_PRIORITY
+        if config.priority is not None:
+            priority = number_of(config.priority, run.names(token.scope), "a priority", default=NORMAL_PRIORITY, largest=9)
+        if config.work == "external":
+            task = NewExternalTask(
+                run.new_id(),
+                config.topic,
+                token.id,
+                node.id,
+                priority=priority,
+                max_attempts=config.max_attempts,
+                retry=config.retry,
+                payload=payload,
+            )
+            token.wait_for(run.effects.external_tasks, task)
+            run.record("external_task_created", node.id, {"item_id": str(task.id), "topic": task.topic})
+            return
+        job = NewJob(
+            run.new_id(),
+            "service",
+            config.topic,
+            token.id,
+            node.id,
+            priority=priority,
+            max_attempts=config.max_attempts,
+            retry=config.retry,
+            lease_seconds=config.lease_seconds,
+            payload=payload,
+        )
+        token.wait_for(run.effects.jobs, job)
+        run.record("job_created", node.id, {"item_id": str(job.id), "kind": "service", "topic": job.topic})
+
+    def result(self, run: Run, token: Token, node: Node, trigger: Completed) -> Mapping[str, Variable]:
+        """The result as it is, or what the outputs make of it; they see the result before the variables."""
+        outputs = cast(ServiceTaskConfig, node.config).outputs
+        if not outputs:
+            return trigger.variables
+        names = run.names(token.scope, {name: native(variable) for name, variable in trigger.variables.items()})
+        kept = {}
+        for name, expression in outputs:
+            try:
+                kept[name] = typed(expression.evaluate(names))
+            except TypeError as error:
+                raise CannotGoOn("expression", f"output {name} of {node.id}: {error}") from error
+        return kept
+
+
+register("service_task", ServiceTask())

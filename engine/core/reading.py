@@ -1,0 +1,97 @@
+"""Values of a model's expressions in the shape that a row needs. What does not fit is an incident that says so."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from decimal import Decimal
+from typing import Any
+
+from engine.core.run import CannotGoOn, Run
+from engine.core.state import Names, Token
+from engine.core.timers import instant
+from engine.core.values import typed
+from engine.expressions import Expression
+from engine.expressions.values import Scope as Evaluation
+from engine.expressions.values import text
+
+
+def text_of(expression: Expression | None, names: Names) -> str:
+    """One line of text; nothing for null or no expression."""
+    return "" if expression is None else as_text(expression.evaluate(names))
+
+
+def as_text(value: Any) -> str:
+    """A value as text: 33.0 is 33, null is nothing, a date is ISO 8601."""
+    return text(value, Evaluation({}))
+
+
+def one_of(expression: Expression | None, names: Names, what: str) -> str | None:
+    """One name, or None where the model or its value names nobody."""
+    found = many_of((expression,), names, what) if expression is not None else ()
+    if len(found) > 1:
+        raise CannotGoOn("expression", f"expected {what}, found {len(found)}: {', '.join(found)}")
+    return found[0] if found else None
+
+
+def many_of(expressions: Iterable[Expression], names: Names, what: str) -> tuple[str, ...]:
+    """Names, each once, in order: every expression gives one, several with commas between them, or a list."""
+    found: dict[str, None] = {}
+    for expression in expressions:
+        value = expression.evaluate(names)
+        for item in value if isinstance(value, list | tuple) else (value,):
+            if isinstance(item, bool | Mapping | list | tuple):
+                raise CannotGoOn("expression", f"expected {what} as text or a list of texts, found {item!r} from {expression.text}")
+            found.update(dict.fromkeys(part.strip() for part in as_text(item).split(",")))
+    found.pop("", None)
+    return tuple(found)
+
+
+def number_of(expression: Expression | None, names: Names, what: str, *, default: int, largest: int) -> int:
+    """A whole number from 0 to `largest`; what lies outside becomes the nearest of the two."""
+    value = expression.evaluate(names) if expression is not None else None
+    if isinstance(value, str) and value.strip().lstrip("-").isdecimal():
+        value = int(value.strip()[:12])
+    match value:
+        case None | "":
+            return default
+        case bool():
+            pass
+        case int() | Decimal() if value == int(value):
+            return min(max(int(value), 0), largest)
+    raise CannotGoOn("expression", f"expected {what} from 0 to {largest}, found {value!r}")
+
+
+def date_of(expression: Expression | None, names: Names, now: datetime) -> datetime | None:
+    """An instant, from a date, ISO 8601 text, or a duration from now; None for null, empty text or no expression."""
+    value = expression.evaluate(names) if expression is not None else None
+    return None if value is None or value == "" else instant(value, now)
+
+
+def inputs_of(run: Run, token: Token, inputs: Iterable[tuple[str, Expression]]) -> dict[str, Any]:
+    """The inputs of an activity, in order; each sees those before it."""
+    values: dict[str, Any] = {}
+    names = run.names(token.scope, values)
+    for name, expression in inputs:
+        values[name] = expression.evaluate(names)
+    return values
+
+
+def plain(value: Any, what: str) -> Any:
+    """A value as JSON has it."""
+    try:
+        return typed(value).value
+    except TypeError as error:
+        raise CannotGoOn("expression", f"{what}: {error}") from error
+
+
+def typed_inputs(values: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """Inputs as a job carries them: name -> {type, value}."""
+    carried = {}
+    for name, value in values.items():
+        try:
+            variable = typed(value)
+        except TypeError as error:
+            raise CannotGoOn("expression", f"input {name}: {error}") from error
+        carried[name] = {"type": variable.type, "value": variable.value}
+    return carried

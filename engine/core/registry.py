@@ -1,0 +1,63 @@
+"""Which behaviour runs which kind of node. One file per kind in `engine.core.elements`; a new kind is a new file.
+
+A behaviour holds no state: everything it knows comes with the call, everything it does goes through the `Run`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from engine.bpmn.definition import Node
+from engine.core.effects import InvariantBroken
+from engine.core.snapshot import Completed, EventOccurred
+
+if TYPE_CHECKING:
+    from engine.core.run import Run
+    from engine.core.state import Token
+
+
+class Behaviour:
+    """What a kind of node does when a token arrives, when its work ends, and when its event occurs."""
+
+    announced = True  # element_entered is written when a token arrives (a join writes it when it passes)
+    holds_scope = False  # a token resting here owns an inner scope
+    holds_task = False  # a token resting here has a user task
+
+    def enter(self, run: Run, token: Token, node: Node) -> None:
+        """A token arrived. Either give it a leaf to wait for (`token.wait_for`), or send it on (`run.leave`)."""
+        raise NotImplementedError(f"{type(self).__name__} does not say what happens when a token enters")
+
+    def completed(self, run: Run, token: Token, node: Node, trigger: Completed) -> None:
+        """The work that the token waited for ended well."""
+        raise InvariantBroken(f"element {node.id} ({node.kind}): nothing completes here, found {trigger.event}")
+
+    def occurred(self, run: Run, token: Token, node: Node, trigger: EventOccurred) -> None:
+        """The event `node` occurred for a token that waits at it, or at the activity or gateway that it belongs to."""
+        raise InvariantBroken(f"element {node.id} ({node.kind}): no event occurs here, found {trigger.what}")
+
+    def scope_emptied(self, run: Run, owner: Token, node: Node) -> None:
+        """The inner scope of `owner` has no token left."""
+        raise InvariantBroken(f"element {node.id} ({node.kind}): owns no scope, but one ended")
+
+    def leaves_left(self, node: Node, nodes: Mapping[str, Node]) -> bool:
+        """Whether a resting token may still have rows hanging off it when its work has ended: armed boundary events."""
+        return any(getattr(nodes[event].config, "error", None) is None for event in node.attached)
+
+
+BEHAVIOURS: dict[str, Behaviour] = {}
+
+
+def register(kind: str, behaviour: Behaviour) -> None:
+    """Let `behaviour` run the nodes of `kind`. Raises ValueError if another one does already."""
+    if kind in BEHAVIOURS:
+        raise ValueError(f"kind {kind}: already run by {type(BEHAVIOURS[kind]).__name__}")
+    BEHAVIOURS[kind] = behaviour
+
+
+def behaviour_of(node: Node) -> Behaviour:
+    """The behaviour of a node. The reader lets no unknown kind through, so a missing one is a bug."""
+    behaviour = BEHAVIOURS.get(node.kind)
+    if behaviour is None:
+        raise InvariantBroken(f"element {node.id}: no behaviour is registered for kind {node.kind}")
+    return behaviour

@@ -1,0 +1,335 @@
+"""One advance in progress: the moves that behaviours make (enter, leave, end, fail, interrupt), and the agenda.
+
+Depth first: a branch runs until it waits or ends, then the next one starts, in the order of the outgoing flows.
+What must be seen and was not loaded raises NeedsWholeInstance; nothing here guesses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from engine.bpmn.definition import Flow, Node, ProcessDefinition
+from engine.core.effects import Effects, Event, InvariantBroken, NewIncident
+from engine.core.registry import behaviour_of
+from engine.core.snapshot import NeedsWholeInstance, Snapshot
+from engine.core.state import Names, Scope, Token, engine_names
+from engine.core.values import Variable
+from engine.expressions import Expression, ExpressionError
+
+STEP_LIMIT = 2_000
+"""Flows taken in one advance. A model that needs more loops without waiting for anything."""
+
+NOTHING: Mapping[str, Any] = {}
+
+
+class CannotGoOn(Exception):
+    """A token cannot enter or leave its element. It becomes an incident; `kind` as in NewIncident."""
+
+    def __init__(self, kind: str, message: str) -> None:
+        super().__init__(message)
+        self.kind = kind
+
+
+class Run:
+    """The state of one advance and the moves on it."""
+
+    def __init__(self, definition: ProcessDefinition, snapshot: Snapshot, now: datetime, new_id: Callable[[], UUID]) -> None:
+        self.definition = definition
+        self.nodes = definition.nodes
+        self.flows = definition.flows
+        self.snapshot = snapshot
+        self.now = now
+        self.new_id = new_id
+        self.effects = Effects()
+        self.history = self.effects.history
+        self.scopes: list[Scope] = []
+        self.tokens: dict[UUID, Token] = {}
+        self.gone: list[tuple[UUID, Scope]] = []  # rows of tokens to delete, with the scope that they lie in
+        self.resolved: set[UUID] = set()
+        self.agenda: list[tuple[Token, Flow]] = []
+        self.steps = 0
+        self.ended: str | None = None
+        self._engine_names: dict[str, Any] | None = None
+        if snapshot.scopes:
+            self._load()
+
+    def _load(self) -> None:
+        snapshot = self.snapshot
+        scopes: dict[UUID, Scope] = {}
+        for seen in snapshot.scopes.values():
+            scope = scopes[seen.id] = Scope(seen.id, None, None, seen.element_id)
+            scope.variables = seen.variables
+            scope.stored = True
+            scope.unseen = seen.id in snapshot.crowded
+            self.scopes.append(scope)
+        for state in snapshot.tokens.values():
+            token = Token(state.id, scopes[state.scope_id], state.element_id, state.flow_id, state.status, stored=True)
+            token.scope.tokens[token] = None
+            self.tokens[state.id] = token
+        if len(scopes) > 1:
+            for seen in snapshot.scopes.values():
+                if seen.parent_id is not None and seen.token_id is not None:
+                    scope, owner = scopes[seen.id], self.token(seen.token_id)
+                    scope.parent, scope.owner, scope.owner_row = scopes[seen.parent_id], owner, seen.token_id
+                    owner.inner = scope
+
+    # ---- reading
+
+    def token(self, token_id: UUID) -> Token:
+        """A token of the snapshot."""
+        token = self.tokens.get(token_id)
+        if token is None:
+            raise InvariantBroken(f"instance {self.snapshot.instance_id}: expected token {token_id} in the snapshot, found none")
+        return token
+
+    def names(self, scope: Scope, local: Mapping[str, Any] | None = None) -> Names:
+        """What an expression sees in `scope`."""
+        if self._engine_names is None:
+            self._engine_names = engine_names(self.now, self.snapshot.business_key, self.snapshot.started_by)
+        return Names(scope, self._engine_names, local)
+
+    def value(self, expression: Expression, scope: Scope) -> Any:
+        """The value of an expression in a scope."""
+        return expression.evaluate(self.names(scope))
+
+    # ---- writing
+
+    def record(self, kind: str, element_id: str | None = None, data: Mapping[str, Any] = NOTHING) -> None:
+        """Write one history event."""
+        self.history.append(Event(kind, element_id, data))
+
+    def assign(self, scope: Scope, values: Mapping[str, Variable], element_id: str) -> None:
+        """Set results: each goes to the nearest scope up the chain that has the name, else to the process scope."""
+        changed: dict[str, Any] = {}
+        for name, variable in values.items():
+            holder = scope.holder_of(name)
+            if holder.variables.get(name) != variable:
+                self._set(holder, name, variable, changed)
+        if changed:
+            self.record("variables_set", element_id, {"variables": changed})
+
+    def assign_here(self, scope: Scope, values: Mapping[str, Variable], element_id: str | None) -> None:
+        """Set variables in this very scope."""
+        changed: dict[str, Any] = {}
+        for name, variable in values.items():
+            self._set(scope, name, variable, changed)
+        if changed:
+            self.record("variables_set", element_id, {"variables": changed})
+
+    def _set(self, scope: Scope, name: str, variable: Variable, changed: dict[str, Any]) -> None:
+        scope.set(name, variable)
+        self.effects.variables[scope.id, name] = variable
+        changed[name] = {"type": variable.type, "value": variable.value}
+
+    # ---- moves
+
+    def add_scope(self, parent: Scope | None, owner: Token | None, element_id: str | None) -> Scope:
+        """Open a scope: the process's own, or that of an activity whose token is `owner`."""
+        scope = Scope(self.new_id(), parent, owner, element_id)
+        if owner is not None:
+            owner.inner = scope
+        self.scopes.append(scope)
+        return scope
+
+    def spawn(self, scope: Scope, element_id: str) -> Token:
+        """One more token in `scope`."""
+        token = Token(self.new_id(), scope, element_id, None, "waiting", stored=False)
+        scope.tokens[token] = None
+        self.tokens[token.id] = token
+        return token
+
+    def begin_at(self, scope: Scope, element_id: str) -> None:
+        """A new token enters the start event of a scope (13.5.1)."""
+        self.enter(self.spawn(scope, element_id), self.nodes[element_id])
+
+    def work(self) -> None:
+        """Move tokens until every one of them waits, rests or has ended."""
+        agenda = self.agenda
+        while agenda:
+            token, flow = agenda.pop()
+            if not token.alive:
+                continue
+            self.steps += 1
+            self.history.append(Event("flow_taken", flow.id, NOTHING))
+            token.element_id = flow.target
+            token.flow_id = flow.id
+            token.status = "waiting"
+            if self.steps > STEP_LIMIT:
+                text = f"expected a task, event or end after at most {STEP_LIMIT:,} sequence flows, found a loop that never waits"
+                self.fail(token, CannotGoOn("endless_loop", text))
+            else:
+                self.enter(token, self.nodes[flow.target])
+
+    def enter(self, token: Token, node: Node, *, again: bool = False) -> None:
+        """Let a token that has arrived do what its element does. What it could not finish leaves no row and no event."""
+        behaviour = behaviour_of(node)
+        if behaviour.announced and not again:
+            self.history.append(Event("element_entered", node.id, NOTHING))
+        events, deliveries = len(self.history), len(self.effects.deliveries)
+        try:
+            behaviour.enter(self, token, node)
+        except (ExpressionError, CannotGoOn) as error:
+            del self.history[events:], self.effects.deliveries[deliveries:]
+            self.fail(token, error)
+
+    def leave(self, token: Token) -> None:
+        """The element is done: take its outgoing flows, all that apply (8.3.13); a token with none left ends (13.2.1)."""
+        node = self.nodes[token.element_id]
+        try:
+            flows = self._flows_out(token, node)
+        except (ExpressionError, CannotGoOn) as error:
+            token.flow_id = None  # a retry only leaves again
+            self.fail(token, error)
+            return
+        self.history.append(Event("element_left", node.id, NOTHING))
+        self.take(token, flows)
+
+    def take(self, token: Token, flow_ids: Iterable[str]) -> None:
+        """Send a token out by the given flows: by the first itself, by each other one a new token."""
+        flows = [self.flows[flow_id] for flow_id in flow_ids]
+        if not flows:
+            self.end(token)
+            return
+        self.shed(token)
+        token.status = "moving"
+        moves = [(token, flows[0])]
+        for flow in flows[1:]:
+            other = self.spawn(token.scope, token.element_id)
+            other.status = "moving"
+            moves.append((other, flow))
+        self.agenda.extend(reversed(moves))
+
+    def absorb(self, tokens: Iterable[Token]) -> None:
+        """Consume tokens that merge into another one of their scope."""
+        for token in tokens:
+            self._remove(token)
+
+    def end(self, token: Token) -> None:
+        """The token is consumed. The last one of a scope ends the scope."""
+        self._remove(token)
+        scope = token.scope
+        if not scope.tokens and not scope.unseen:
+            self.finish(scope)
+
+    def finish(self, scope: Scope) -> None:
+        """A scope without tokens is done: the instance completes, or the activity that owns the scope goes on."""
+        scope.alive = False
+        owner = scope.owner
+        if owner is None:
+            self.ended = "completed"
+            return
+        owner.inner = None
+        node = self.nodes[owner.element_id]
+        behaviour_of(node).scope_emptied(self, owner, node)
+
+    def fail(self, token: Token, error: ExpressionError | CannotGoOn) -> None:
+        """The token rests failed at its element, beside an incident, with nothing else hanging off it."""
+        self.shed(token, all_leaves=token.id in self.resolved)  # one incident a token: the old one goes with the old row
+        token.status = "failed"
+        kind = error.kind if isinstance(error, CannotGoOn) else "expression"
+        token.wait_for(self.effects.incidents, NewIncident(self.new_id(), token.id, token.element_id, kind, str(error)))
+        self.record("incident_opened", token.element_id, {"kind": kind, "message": str(error)})
+
+    def interrupt(self, token: Token) -> None:
+        """Cancel the activity at which the token rests; the token itself stays, with nothing hanging off it."""
+        self._clear(token)
+        self.record("element_left", token.element_id, {"cancelled": True})
+        self.shed(token, all_leaves=True)
+
+    def emerge(self, token: Token, node: Node) -> None:
+        """The token continues at an event that no flow leads to: a boundary event."""
+        token.element_id, token.flow_id, token.status = node.id, None, "waiting"
+        self.record("element_entered", node.id)
+        self.leave(token)
+
+    def withdraw_others(self, scope: Scope, survivor: Token) -> None:
+        """Cancel every token of a scope, and what lies under it, except one."""
+        self._see_all_of(scope)
+        for token in [token for token in scope.tokens if token is not survivor]:
+            self._withdraw(token)
+
+    def shed(self, token: Token, *, all_leaves: bool = False) -> None:
+        """Leave behind what hangs off the token: rows not yet written are dropped, stored ones go by cascade with its old id."""
+        token.leaves.clear()
+        if not (token.settled or all_leaves):
+            return
+        token.settled = False
+        if token.stored and (all_leaves or self._has_leaves(token)):
+            self.gone.append((token.id, token.scope))
+            del self.tokens[token.id]
+            token.id, token.stored = self.new_id(), False
+            self.tokens[token.id] = token
+
+    # ---- helpers, in call order
+
+    def _flows_out(self, token: Token, node: Node) -> Iterable[str]:
+        outgoing, flows = node.outgoing, self.flows
+        if len(outgoing) == 1 and (flows[outgoing[0]].condition is None or outgoing[0] == node.default):
+            return outgoing
+        taken = [flow for flow in outgoing if flow != node.default and self.holds(flows[flow], token.scope)]
+        if taken or not outgoing:
+            return taken
+        if node.default is None:
+            raise CannotGoOn("no_flow", f"{node.name or node.id}: expected a flow whose condition holds or a default flow, found neither")
+        return (node.default,)
+
+    def holds(self, flow: Flow, scope: Scope) -> bool:
+        """Whether a flow may be taken. Only true and false answer a condition."""
+        if flow.condition is None:
+            return True
+        try:
+            value = self.value(flow.condition, scope)
+        except ExpressionError as error:
+            raise CannotGoOn("expression", f"condition {flow.condition.text} of flow {flow.id}: {error}") from error
+        if value is True or value is False:
+            return bool(value)
+        raise CannotGoOn("expression", f"condition {flow.condition.text} of flow {flow.id}: expected true or false, found {value!r}")
+
+    def _remove(self, token: Token) -> None:
+        token.alive = False
+        del token.scope.tokens[token]
+        if token.stored:
+            self.gone.append((token.id, token.scope))
+
+    def _has_leaves(self, token: Token) -> bool:
+        node = self.nodes[token.element_id]
+        return self.snapshot.other_leaves or behaviour_of(node).leaves_left(node, self.nodes)
+
+    def _withdraw(self, token: Token) -> None:
+        self._clear(token)
+        if token.status == "waiting":  # neither at a join, which it has not entered, nor between two elements
+            self.record("element_left", token.element_id, {"cancelled": True})
+        self._remove(token)
+
+    def _clear(self, token: Token) -> None:
+        """Cancel the user tasks of a token and the scope inside its activity. The rest goes by cascade."""
+        for rows, row in token.leaves:
+            if rows is self.effects.tasks:
+                self.record("task_cancelled", token.element_id, {"item_id": str(row.id)})
+        behaviour = behaviour_of(self.nodes[token.element_id])
+        if token.settled and behaviour.holds_task:
+            self._cancel_stored_tasks(token)
+        inner = token.inner
+        if inner is not None:
+            self._see_all_of(inner)
+            for each in list(inner.tokens):
+                self._withdraw(each)
+            inner.alive = False
+            token.inner = None
+        elif token.settled and behaviour.holds_scope and not self.snapshot.whole:
+            raise NeedsWholeInstance(f"element {token.element_id}: its inner scope was not loaded")
+
+    def _cancel_stored_tasks(self, token: Token) -> None:
+        tasks = [task for task in self.snapshot.tasks if task.token_id == token.id]
+        if not tasks and not self.snapshot.whole:
+            raise NeedsWholeInstance(f"element {token.element_id}: its task was not loaded")
+        for task in tasks:
+            self.effects.cancelled_tasks.append(task.id)
+            self.record("task_cancelled", task.element_id, {"item_id": str(task.id)})
+
+    def _see_all_of(self, scope: Scope) -> None:
+        if scope.unseen:
+            raise NeedsWholeInstance(f"scope {scope.id} of {scope.element_id or 'the process'}: it has tokens that were not loaded")

@@ -1,0 +1,76 @@
+"""The end of an advance: what moved becomes rows, each named at most once."""
+
+from __future__ import annotations
+
+from engine.core.effects import Effects, InvariantBroken, MovedToken, NewScope, NewToken
+from engine.core.run import Run
+
+
+def settle(run: Run) -> Effects:
+    """The effects of a run in which nothing moves any more."""
+    effects = run.effects
+    if run.ended is not None:
+        return _ended(run)
+    for token in run.tokens.values():
+        if not token.alive:
+            continue
+        if token.status == "moving":
+            raise InvariantBroken(f"token {token.id}: still between two elements, from {token.element_id}")
+        if not token.stored:
+            effects.new_tokens.append(NewToken(token.id, token.scope.id, token.element_id, token.flow_id, token.status))
+        elif not token.settled:
+            effects.moved_tokens.append(MovedToken(token.id, token.element_id, token.flow_id, token.status))
+            if token.id in run.resolved:
+                effects.resolved_incidents_of.append(token.id)
+        for rows, row in token.leaves:
+            rows.append(row)
+    if len(run.scopes) > 1 or not run.scopes[0].stored:
+        _scopes(run)
+    if run.gone:
+        effects.gone_tokens.extend(token_id for token_id, scope in run.gone if scope.alive)
+    if effects.jobs or effects.external_tasks:
+        _lock_first(run)
+    return effects
+
+
+def _ended(run: Run) -> Effects:
+    """Deleting the process scope takes every token and leaf along; the variables are kept in the instance's row."""
+    effects = run.effects
+    process = next(scope for scope in run.scopes if scope.parent is None)
+    effects.ended = run.ended
+    effects.final_variables = dict(process.variables)
+    effects.variables.clear()
+    if process.stored:
+        effects.gone_scopes.append(process.id)
+    if run.ended == "completed":
+        run.record("instance_completed")
+    return effects
+
+
+def _scopes(run: Run) -> None:
+    """New and gone scopes. A scope that ended took its inner ones along, so `alive` is right at every depth."""
+    effects = run.effects
+    gone = {token_id for token_id, _ in run.gone}
+    for scope in run.scopes:
+        parent, owner = scope.parent, scope.owner
+        if scope.alive and not scope.stored:
+            parent_id = parent.id if parent is not None else None
+            effects.new_scopes.append(NewScope(scope.id, parent_id, owner.id if owner else None, scope.element_id, scope.path()))
+        elif not scope.alive and scope.stored:
+            by_cascade = scope.owner_row in gone or (parent is not None and not parent.alive)
+            if not by_cascade:
+                effects.gone_scopes.append(scope.id)
+    dead = {scope.id for scope in run.scopes if not scope.alive}
+    if dead:
+        for key in [key for key in effects.variables if key[0] in dead]:
+            del effects.variables[key]
+
+
+def _lock_first(run: Run) -> None:
+    """Work of a token that has siblings takes the root's lock first: its optimistic write would lose too often."""
+    moving = sum(1 for token in run.tokens.values() if token.alive and token.inner is None)
+    if moving > 1 or run.snapshot.crowded:
+        for job in run.effects.jobs:
+            job.lock_first = True
+        for task in run.effects.external_tasks:
+            task.lock_first = True

@@ -1,0 +1,119 @@
+"""The working state of one advance: tokens and scopes as they move, and what the expressions read from them.
+
+Mutable and private to the core; it begins as the snapshot says and ends as rows of `Effects`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from engine.core.values import Variable, native
+
+
+class Scope:
+    """An active scope. `tokens` are those seen; `unseen` says that the database has more (a narrow snapshot)."""
+
+    __slots__ = ("alive", "element_id", "id", "own_copy", "owner", "owner_row", "parent", "stored", "tokens", "unseen", "variables")
+
+    def __init__(self, id: UUID, parent: Scope | None, owner: Token | None, element_id: str | None) -> None:
+        self.id = id
+        self.parent = parent
+        self.owner = owner
+        self.owner_row: UUID | None = None  # the owner's id as stored: its row takes this scope along when it goes
+        self.element_id = element_id
+        self.variables: Mapping[str, Variable] = {}
+        self.own_copy = False
+        self.tokens: dict[Token, None] = {}
+        self.unseen = False
+        self.stored = False
+        self.alive = True
+
+    def set(self, name: str, variable: Variable) -> None:
+        """Set a variable in this very scope."""
+        if not self.own_copy:
+            self.variables = dict(self.variables)
+            self.own_copy = True
+        self.variables[name] = variable  # type: ignore[index]  # a dict of ours since own_copy
+
+    def holder_of(self, name: str) -> Scope:
+        """The nearest scope up the chain that has the name, else the process scope."""
+        scope = self
+        while name not in scope.variables and scope.parent is not None:
+            scope = scope.parent
+        return scope
+
+    def path(self) -> tuple[UUID, ...]:
+        """The ids from the process scope to this one."""
+        ids = []
+        scope: Scope | None = self
+        while scope is not None:
+            ids.append(scope.id)
+            scope = scope.parent
+        return tuple(reversed(ids))
+
+
+class Token:
+    """A token on its way. `settled`: it still rests where the snapshot had it, with the rows that hang off it there."""
+
+    __slots__ = ("alive", "element_id", "flow_id", "id", "inner", "leaves", "scope", "settled", "status", "stored")
+
+    def __init__(self, id: UUID, scope: Scope, element_id: str, flow_id: str | None, status: str, *, stored: bool) -> None:
+        self.id = id
+        self.scope = scope
+        self.element_id = element_id
+        self.flow_id = flow_id
+        self.status = status  # lifecycle.TOKEN, or `moving` while it is between two elements
+        self.stored = stored
+        self.settled = stored
+        self.alive = True
+        self.inner: Scope | None = None
+        self.leaves: list[tuple[list[Any], Any]] = []  # (list of the effects, new row), kept only if the token still rests here
+
+    def wait_for(self, rows: list[Any], row: Any) -> None:
+        """Hang a new row (task, job, external task, subscription, incident) off this token."""
+        self.leaves.append((rows, row))
+
+
+class Names(Mapping[str, Any]):
+    """What an expression may name in a scope: `local` values first, the variables of the chain, then what the engine knows.
+
+    The engine's own names, hidden by variables of the same name: `now`, `businessKey`, `initiator`.
+    """
+
+    __slots__ = ("engine", "local", "scope")
+
+    def __init__(self, scope: Scope, engine: Mapping[str, Any], local: Mapping[str, Any] | None = None) -> None:
+        self.scope = scope
+        self.engine = engine
+        self.local = local
+
+    def __getitem__(self, name: str) -> Any:
+        if self.local is not None and name in self.local:
+            return self.local[name]
+        scope: Scope | None = self.scope
+        while scope is not None:
+            variable = scope.variables.get(name)
+            if variable is not None:
+                return native(variable)
+            scope = scope.parent
+        return self.engine[name]
+
+    def __iter__(self) -> Iterator[str]:
+        seen = dict.fromkeys(self.local or ())
+        scope: Scope | None = self.scope
+        while scope is not None:
+            seen.update(dict.fromkeys(scope.variables))
+            scope = scope.parent
+        seen.update(dict.fromkeys(self.engine))
+        return iter(seen)
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+
+def engine_names(now: datetime, business_key: str | None, started_by: str | None) -> dict[str, Any]:
+    """The names that the engine itself knows."""
+    return {"now": now, "businessKey": business_key, "initiator": started_by}

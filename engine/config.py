@@ -193,8 +193,15 @@ class Settings:
     )
 
     # ---- worker
-    worker_slots: int = variable("BATON_WORKER_SLOTS", 8, _whole(1, 200), "Items that one worker runs at a time, each on a connection.")
-    handler_processes: int = variable("BATON_HANDLER_PROCESSES", 4, _whole(1, 64), "Child processes of one worker that run handlers.")
+    worker_slots: int = variable(
+        "BATON_WORKER_SLOTS", 4, _whole(1, 200), "Timers, messages and inline handlers that one worker runs at a time."
+    )
+    handler_processes: int = variable(
+        "BATON_HANDLER_PROCESSES", 4, _whole(1, 64), "Handlers that one worker runs at a time, each in a child process."
+    )
+    delivery_slots: int = variable(
+        "BATON_DELIVERY_SLOTS", 2, _whole(1, 64), "Outbox deliveries that one worker sends at a time. Its connections: these three and 5."
+    )
     handlers: tuple[str, ...] = variable(
         "BATON_HANDLERS", (), _modules, "Modules with `@handler` functions, separated by commas.", shown="the shipped ones only"
     )

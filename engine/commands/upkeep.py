@@ -1,0 +1,137 @@
+"""Upkeep: what nothing depends on and what would pile up otherwise. Any replica may call it at any time.
+
+Each chore is a transaction of its own. Who acts is decided in the database: an advisory lock lets one in, and a row of
+`watermark` says when it was last done, so ten replicas that tick every minute do it once a minute. What a chore deletes
+had stopped to count long before: an expired session or message is refused by those who read it.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from engine.commands.transaction import Connection, command, transaction
+from engine.db.acquire import DELIVERY, EXTERNAL_TASK, JOB, move_watermarks
+from engine.db.partitions import make_partitions
+
+log = logging.getLogger(__name__)
+
+MOST_ROWS = 5_000  # of one table in one run
+LOCK_SPACE = 7_265  # first key of the advisory locks here; the second is the chore's place in CHORES
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What upkeep is told. `job_branches`: the (kind, topic)s that this build runs."""
+
+    request_seconds: float
+    job_branches: Sequence[tuple[str, str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Chore:
+    name: str
+    every_seconds: float
+    do: Callable[[Connection, Kept], int]
+
+
+def _delete(table: str, key: str, gone: str) -> Callable[[Connection, Kept], int]:
+    statement = f"DELETE FROM {table} WHERE {key} IN (SELECT {key} FROM {table} WHERE {gone} LIMIT {MOST_ROWS})"
+
+    def do(conn: Connection, kept: Kept) -> int:
+        return conn.execute(statement).rowcount
+
+    return do
+
+
+def _requests(conn: Connection, kept: Kept) -> int:
+    return conn.execute(
+        "DELETE FROM request WHERE ctid = ANY (ARRAY(SELECT ctid FROM request"
+        f" WHERE created_at < baton_now() - make_interval(secs => %s) ORDER BY created_at LIMIT {MOST_ROWS}))",
+        (kept.request_seconds,),
+    ).rowcount
+
+
+def _partitions(conn: Connection, kept: Kept) -> int:
+    # ATTACH waits for whoever reads the history in a long transaction; nobody shall queue up behind us meanwhile.
+    conn.execute("SET LOCAL lock_timeout = '2s'")
+    with conn.cursor() as cursor:
+        return len(make_partitions(cursor))
+
+
+def _watermarks(sweep: bool) -> Callable[[Connection, Kept], int]:
+    def do(conn: Connection, kept: Kept) -> int:
+        external = [(tenant, topic) for tenant, topic in conn.execute(_EXTERNAL_BRANCHES).fetchall()]
+        for work, branches in ((JOB, list(kept.job_branches)), (EXTERNAL_TASK, external), (DELIVERY, [("http", ""), ("mail", "")])):
+            if branches:
+                move_watermarks(conn, work, branches, sweep=sweep)
+        return 0
+
+    return do
+
+
+# Each (tenant, topic) with free external tasks, by hopping along the index from one to the next.
+_EXTERNAL_BRANCHES = """
+WITH RECURSIVE hop AS (
+  (SELECT tenant_id, topic FROM external_task WHERE status = 'available' AND held = '{}' ORDER BY tenant_id, topic LIMIT 1)
+  UNION ALL
+  SELECT next.tenant_id, next.topic FROM hop CROSS JOIN LATERAL (
+    SELECT j.tenant_id, j.topic FROM external_task j
+    WHERE j.status = 'available' AND j.held = '{}' AND (j.tenant_id, j.topic) > (hop.tenant_id, hop.topic)
+    ORDER BY j.tenant_id, j.topic LIMIT 1) next
+)
+SELECT tenant_id, topic FROM hop
+"""
+
+CHORES = (
+    Chore("partitions", 3600, _partitions),
+    Chore("watermarks", 60, _watermarks(sweep=False)),
+    Chore("watermark_sweep", 300, _watermarks(sweep=True)),
+    Chore("sessions", 300, _delete("web_session", "token_hash", "expires_at < baton_now()")),
+    Chore("messages", 60, _delete("message", "id", "expires_at < baton_now()")),
+    Chore("requests", 300, _requests),
+    Chore("login_attempts", 3600, _delete("login_attempt", "id", "at < baton_now() - interval '1 day'")),
+    Chore("workers", 3600, _delete("worker", "id", "coalesce(stopped_at, heartbeat_at) < baton_now() - interval '1 day'")),
+)
+
+_TURN = """
+INSERT INTO watermark AS w (name, at) VALUES (%(name)s, baton_clock())
+ON CONFLICT ON CONSTRAINT pk_watermark DO UPDATE SET at = excluded.at, swept_at = excluded.at
+WHERE w.at <= baton_now() - make_interval(secs => %(every)s) RETURNING 1
+"""
+
+
+def upkeep(conn: Connection, kept: Kept) -> dict[str, int]:
+    """Do every chore whose time has come, unless somebody else is at it: chore -> rows removed or made.
+
+    A chore that fails is logged and stops no other; psycopg.OperationalError (no database) goes to the caller.
+    """
+    done = {}
+    for number, chore in enumerate(CHORES):
+        try:
+            count = take_turn(conn, number, kept)
+        except Exception as problem:
+            if conn.broken or conn.closed:
+                raise
+            log.exception("upkeep_failed chore=%s problem=%s", chore.name, type(problem).__name__)
+            continue
+        if count is not None:
+            done[chore.name] = count
+    return done
+
+
+@command
+def take_turn(conn: Connection, number: int, kept: Kept) -> int | None:
+    """Do one chore if its time has come; None: not yet, or another replica is at it.
+
+    Locks: an advisory lock that it only tries; then rows that nobody needs any more. Refuses: nothing.
+    """
+    chore = CHORES[number]
+    with transaction(conn):
+        mine = conn.execute("SELECT pg_try_advisory_xact_lock(%s, %s)", (LOCK_SPACE, number)).fetchone()
+        if not mine or not mine[0]:
+            return None
+        if conn.execute(_TURN, {"name": f"upkeep {chore.name}", "every": chore.every_seconds * 0.8}).fetchone() is None:
+            return None
+        return chore.do(conn, kept)

@@ -1,0 +1,74 @@
+"""The register of workers: who lives, where, what it can run. It informs people; no lease depends on it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+import orjson
+
+from engine.commands.transaction import Connection, command
+
+
+@dataclass(frozen=True, slots=True)
+class Beat:
+    """What a worker says about itself. `acquired`: it has looked for work successfully since the last beat."""
+
+    id: UUID
+    host: str
+    pid: int
+    version: str
+    slots: int
+    busy: int
+    kinds: Sequence[Sequence[str]]
+    draining: bool = False
+    acquired: bool = False
+
+
+# An upsert: after a long outage somebody else's upkeep may have removed the row of a worker that lives.
+_BEAT = """
+WITH beat AS (
+  INSERT INTO worker AS w (id, host, pid, version, slots, busy, kinds, draining, last_acquired_at, started_at, heartbeat_at)
+  VALUES (%(id)s, %(host)s, %(pid)s, %(version)s, %(slots)s, %(busy)s, %(kinds)s::jsonb, %(draining)s,
+          CASE WHEN %(acquired)s THEN baton_clock() END, baton_clock(), baton_clock())
+  ON CONFLICT ON CONSTRAINT pk_worker DO UPDATE
+  SET busy = excluded.busy, draining = excluded.draining, heartbeat_at = excluded.heartbeat_at, stopped_at = NULL,
+      last_acquired_at = coalesce(excluded.last_acquired_at, w.last_acquired_at)
+)
+SELECT count(*) FROM worker
+WHERE stopped_at IS NULL AND heartbeat_at > baton_now() - make_interval(secs => %(alive_seconds)s) AND id <> %(id)s
+"""
+
+
+@command
+def beat(conn: Connection, said: Beat, *, alive_seconds: float) -> int:
+    """Register a worker or say that it still lives; returns how many live, this one included.
+
+    Locks: its own row of `worker`. Refuses: nothing.
+    """
+    values: dict[str, Any] = {
+        "id": said.id,
+        "host": said.host,
+        "pid": said.pid,
+        "version": said.version,
+        "slots": said.slots,
+        "busy": said.busy,
+        "kinds": orjson.dumps([list(kind) for kind in said.kinds]).decode(),
+        "draining": said.draining,
+        "acquired": said.acquired,
+        "alive_seconds": alive_seconds,
+    }
+    row = conn.execute(_BEAT, values).fetchone()
+    assert row is not None
+    return int(row[0]) + 1
+
+
+@command
+def stopped(conn: Connection, worker_id: UUID) -> None:
+    """Note that a worker has ended of its own will.
+
+    Locks: its row of `worker`. Refuses: nothing; a row that is gone is fine.
+    """
+    conn.execute("UPDATE worker SET stopped_at = baton_clock(), busy = 0, draining = false WHERE id = %s", (worker_id,))

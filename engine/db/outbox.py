@@ -1,0 +1,18 @@
+"""What the relay needs of the deliveries that it has leased, read in one statement."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+from uuid import UUID
+
+import psycopg
+
+from engine.db.session import cursor_of
+
+_REQUESTS = "SELECT id, request FROM delivery WHERE id = ANY (%s) AND status = 'leased' AND held = '{}'"
+
+
+def load_requests(conn: psycopg.Connection[Any], delivery_ids: Sequence[UUID]) -> dict[UUID, Mapping[str, Any]]:
+    """The request of each leased delivery, by id. One that is no longer leased, or was held meanwhile, is not in it."""
+    return dict(cursor_of(conn).execute(_REQUESTS, (list(delivery_ids),)).fetchall())

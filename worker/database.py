@@ -1,0 +1,94 @@
+"""The worker's way to the database: a connection for each thread, made again for ever after it was lost.
+
+A worker survives a restart of the database: what must be reported is reported when it is back, under the same lease.
+"""
+
+from __future__ import annotations
+
+import logging
+import random
+import threading
+import time
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import psycopg
+from sqlalchemy.engine import make_url
+
+from engine.db.session import connect, plain_url
+from engine.logs import Seldom, line
+
+R = TypeVar("R")
+Connection = psycopg.Connection[Any]
+logger = logging.getLogger("baton.worker")
+
+FIRST_PAUSE, LONGEST_PAUSE = 0.1, 5.0
+REFUSALS_IN_A_ROW = 5
+
+
+class Stopping(Exception):
+    """The worker stops and no longer waits for the database."""
+
+
+class Database:
+    """One database as several threads of this process use it. `stopping`: set when nobody shall wait for it any more."""
+
+    def __init__(self, url: str, *, name: str, stopping: threading.Event, statement_seconds: float = 30.0) -> None:
+        keepalive = {"connect_timeout": "5", "keepalives_idle": "10", "keepalives_interval": "5", "keepalives_count": "3"}
+        self.url = make_url(plain_url(url)).update_query_dict(keepalive).render_as_string(hide_password=False)
+        self.name, self.stopping, self.statement_seconds = name, stopping, statement_seconds
+        self._mine = threading.local()
+        self._seldom = Seldom(logger)
+        self._gone_since: float | None = None
+
+    def connection(self) -> Connection:
+        """This thread's connection, opened if need be. Raises psycopg.OperationalError when there is no database."""
+        conn: Connection | None = getattr(self._mine, "conn", None)
+        if conn is None or conn.closed:
+            conn = self._mine.conn = connect(self.url, application_name=self.name)
+            # A stopped worker (SIGSTOP, a sleeping laptop) must not keep a case locked for as long as it sleeps.
+            conn.execute("SELECT set_config('idle_in_transaction_session_timeout', '10s', false)")
+            conn.execute("SELECT set_config('statement_timeout', %s, false)", (f"{int(self.statement_seconds * 1000)}ms",))
+        return conn
+
+    def drop(self) -> None:
+        """Close this thread's connection; the next use opens another."""
+        conn: Connection | None = getattr(self._mine, "conn", None)
+        self._mine.conn = None
+        if conn is not None and not conn.closed:
+            conn.close()
+
+    def patiently(self, work: Callable[[Connection], R]) -> R:
+        """Run `work(connection)` until the database answers, whatever that takes. Raises Stopping when nobody waits any more.
+
+        Only for what may be run again whole: commands under a lease, reads. A database that is there and refuses (a
+        timeout, a full disk) is asked a few times, then its error goes to the caller.
+        """
+        pause, refusals = FIRST_PAUSE, 0
+        while True:
+            try:
+                result = work(self.connection())
+                self.is_back()
+                return result
+            except (psycopg.OperationalError, psycopg.InterfaceError, psycopg.InternalError) as problem:
+                conn: Connection | None = getattr(self._mine, "conn", None)
+                if conn is not None and not conn.closed:
+                    refusals += 1
+                    if refusals == REFUSALS_IN_A_ROW:
+                        raise
+                self.drop()
+                self.is_gone(problem)
+            if self.stopping.wait(pause * random.uniform(0.75, 1.25)):  # noqa: S311 - jitter
+                raise Stopping
+            pause = min(pause * 2, LONGEST_PAUSE)
+
+    def is_gone(self, problem: BaseException) -> None:
+        """Say, seldom, that the database does not answer."""
+        now = time.monotonic()
+        self._gone_since = self._gone_since or now
+        self._seldom.warning("database_unreachable", seconds=now - self._gone_since, problem=str(problem).strip())
+
+    def is_back(self) -> None:
+        since, self._gone_since = self._gone_since, None
+        if since is not None and self._seldom.forget("database_unreachable"):
+            logger.warning(line("database_back", seconds=time.monotonic() - since))

@@ -1,0 +1,195 @@
+"""A worker: one process that acquires, runs and reports, until it is told to stop.
+
+    run(settings)   blocks until SIGTERM or SIGINT, then drains
+
+Threads: `acquirer`, `renewals` and `pulse` (heartbeat, recovery), each on a connection of its own; upkeep's; and a thread
+for every slot, on a connection of its own once it reports. In all: slots + handler processes + delivery slots + 5.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import socket
+import threading
+import time
+from collections.abc import Callable, Mapping
+from importlib.metadata import PackageNotFoundError, version
+from types import FrameType
+
+import psycopg
+
+from engine import failpoints, logs
+from engine.commands.upkeep import Kept
+from engine.commands.workers import Beat, stopped
+from engine.config import Settings
+from engine.ids import new_id
+from engine.logs import line
+from worker.acquirer import Acquirer, Lane
+from worker.children import STOP_SECONDS, Children
+from worker.database import Database
+from worker.handlers import Handler, load_handlers
+from worker.pulse import Pulse
+from worker.renewals import Renewals
+from worker.runner import Runner
+from worker.slots import Slots
+from worker.upkeep import Upkeep
+
+logger = logging.getLogger("baton.worker")
+
+ENGINE_JOBS = (("message", ""), ("start_timer", ""), ("timer", ""))
+LAST_REPORTS_SECONDS = 5.0  # after everything was told to stop: time for what is being reported
+
+
+def run(settings: Settings) -> int:
+    """Work until SIGTERM or SIGINT; returns the exit code. A second signal cuts the grace period short.
+
+    Raises ConfigurationError for what is wrong with the settings or the handlers, before anything was acquired.
+    """
+    logs.set_up(settings.log_level)
+    failpoints.install(settings.failpoints)
+    told = threading.Semaphore(0)
+
+    def tell(number: int, frame: FrameType | None) -> None:
+        told.release()
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, tell)
+    worker = Worker(settings)
+    worker.start()
+    told.acquire()
+    worker.drain(hurry=lambda: told.acquire(blocking=False))
+    return 0
+
+
+class Worker:
+    """The parts of one worker, wired. `start`, then `drain` once."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.id = new_id()  # fresh at every start: the owner of its leases (R4)
+        self._settings = settings
+        self._handlers = load_handlers(settings.handlers)
+        self._abandoned = threading.Event()
+        self._draining = False
+        self._database = Database(settings.need_database(), name=f"baton-worker {os.getpid()}", stopping=self._abandoned)
+        self._children = Children(settings)
+        self._renewals = Renewals(self._renewal_database(), lease_seconds=settings.lease_seconds)
+        runner = Runner(settings, self._database, self._renewals, self._handlers, self._children)
+        self._lanes = self._make_lanes()
+        self._acquirer = Acquirer(
+            self._database,
+            self._renewals,
+            runner,
+            self._lanes,
+            owner=str(self.id),
+            lease_seconds=settings.lease_seconds,
+            poll_seconds=settings.poll_seconds,
+        )
+        self._pulse = Pulse(
+            self._database,
+            say=self._say,
+            heard=self._heard,
+            heartbeat_seconds=settings.heartbeat_seconds,
+            recovery_seconds=settings.recovery_seconds,
+        )
+        branches = [pair for lane in self._lanes if not lane.deliveries for pair in lane.capabilities]
+        self._upkeep = Upkeep(self._database, Kept(settings.request_seconds, branches), seconds=settings.upkeep_seconds)
+
+    def _renewal_database(self) -> Database:
+        # A renewal that takes longer than a fraction of the lease is better asked again.
+        seconds = max(0.5, self._settings.lease_seconds / 6)
+        return Database(
+            self._settings.need_database(),
+            name=f"baton-renewals {os.getpid()}",
+            stopping=self._abandoned,
+            statement_seconds=seconds,
+        )
+
+    def _make_lanes(self) -> list[Lane]:
+        settings = self._settings
+        inline = tuple(("service", name) for name, handler in self._handlers.items() if handler.inline)
+        in_children = tuple(("service", name) for name, handler in self._handlers.items() if not handler.inline)
+        outbox = (("http", ""), *((("mail", ""),) if settings.mail_server else ()))
+        return [
+            Lane("handlers", self._slots("handlers", settings.handler_processes), in_children),
+            Lane("engine", self._slots("engine", settings.worker_slots), (*ENGINE_JOBS, *inline)),
+            Lane("outbox", self._slots("outbox", settings.delivery_slots), outbox, deliveries=True),
+        ]
+
+    def _slots(self, name: str, count: int) -> Slots:
+        return Slots(name, count, freed=lambda: self._acquirer.wake())
+
+    # ---- life
+
+    def start(self) -> None:
+        """Register, waiting for the database if need be; then work."""
+        self._database.patiently(lambda conn: self._pulse.beat())
+        self._database.drop()  # this thread needs none until the end
+        for part in (self._renewals, self._pulse, self._upkeep, self._acquirer):
+            part.start()
+        said = self._say()
+        logger.info(line("worker_ready", worker=self.id, host=said.host, pid=said.pid, slots=said.slots, kinds=_kinds(self._handlers)))
+
+    def drain(self, *, hurry: Callable[[], bool] | None = None) -> None:
+        """Acquire nothing more, give what runs the grace period, hand back the rest, sign off."""
+        self._draining = True
+        logger.info(line("worker_draining", worker=self.id, busy=self._busy(), grace=self._settings.drain_seconds))
+        self._acquirer.stop()
+        self._wait_for_slots(self._settings.drain_seconds, hurry)
+        for held in self._renewals.in_hand():
+            held.cancel(lost=False)
+        self._wait_for_slots(STOP_SECONDS + LAST_REPORTS_SECONDS, None)
+        self._upkeep.stop()
+        self._pulse.stop()
+        self._renewals.stop()
+        self._sign_off()
+        self._abandoned.set()
+        self._children.kill()
+        logger.info(line("worker_stopped", worker=self.id, unfinished=self._busy()))
+
+    def _wait_for_slots(self, seconds: float, hurry: Callable[[], bool] | None) -> None:
+        end = time.monotonic() + seconds
+        for lane in self._lanes:
+            while not lane.slots.wait_until_idle(seconds=min(0.2, max(0.0, end - time.monotonic()))):
+                if time.monotonic() >= end or (hurry is not None and hurry()):
+                    return
+
+    def _sign_off(self) -> None:
+        try:
+            stopped(self._database.connection(), self.id)
+        except psycopg.Error as problem:
+            # Its row then says that it fell silent, which is true as well.
+            logger.warning(line("worker_not_signed_off", worker=self.id, problem=problem))
+
+    # ---- what it says about itself
+
+    def _say(self) -> Beat:
+        return Beat(
+            id=self.id,
+            host=socket.gethostname(),
+            pid=os.getpid(),
+            version=_version(),
+            slots=sum(lane.slots.count for lane in self._lanes),
+            busy=self._busy(),
+            kinds=[pair for lane in self._lanes for pair in lane.capabilities],
+            draining=self._draining,
+            acquired=self._acquirer.has_looked(),
+        )
+
+    def _busy(self) -> int:
+        return sum(lane.slots.busy() for lane in self._lanes)
+
+    def _heard(self, workers_alive: int) -> None:
+        self._acquirer.workers_alive = workers_alive
+
+
+def _kinds(handlers: Mapping[str, Handler]) -> str:
+    return ",".join(sorted(handlers))
+
+
+def _version() -> str:
+    try:
+        return version("baton")
+    except PackageNotFoundError:
+        return "checkout"

@@ -1,0 +1,216 @@
+"""HTTP to the outside, on somebody else's say-so: the URL comes from a model or a variable.
+
+Every connection is checked where it is made: the name is resolved, the address checked, and that very address
+connected to, so that no second resolution can slip another one in. Public addresses on the usual ports only, besides
+the networks that BATON_ALLOWED_NETWORKS names. Redirects are not followed. One deadline covers the whole exchange,
+one limit the answer. No proxy from the environment is used: it would connect on our behalf, unchecked.
+"""
+
+from __future__ import annotations
+
+import socket
+import ssl
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from email.utils import parsedate_to_datetime
+from functools import cache
+from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
+from typing import Any
+
+import httpcore
+import httpx
+
+from engine.config import Network, Settings
+
+NAT64 = IPv6Network("64:ff9b::/96")
+LONGEST_RETRY_AFTER = 86_400.0
+OURS = frozenset({"host", "content-length", "transfer-encoding", "connection", "accept-encoding", "idempotency-key"})
+
+
+class TargetRefused(Exception):
+    """The target is not one that Baton calls. Retrying changes nothing unless names or settings do."""
+
+
+class AnswerTooLarge(Exception):
+    """The answer is longer than BATON_HTTP_MAX_BYTES; the rest was not read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    networks: tuple[Network, ...]
+    ports: tuple[int, ...]
+    seconds: float
+    max_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    status: int
+    headers: Mapping[str, str]  # names in lower case
+    body: bytes
+
+    @property
+    def text(self) -> str:
+        return self.body.decode("utf-8", "replace")
+
+    @property
+    def retry_after(self) -> float | None:
+        """What the answer asks for, in seconds from its own date; None if it asks for nothing."""
+        return _seconds(self.headers.get("retry-after", ""), self.headers.get("date", ""))
+
+
+def rules_of(settings: Settings) -> Rules:
+    return Rules(settings.allowed_networks, settings.allowed_ports, settings.http_seconds, settings.http_max_bytes)
+
+
+def fetch(method: str, url: str, *, headers: Mapping[str, str], body: bytes | None, rules: Rules, key: str) -> Answer:
+    """Do one exchange. `key` travels as Idempotency-Key at every attempt.
+
+    Raises TargetRefused, AnswerTooLarge, ValueError (no usable URL or header), httpx.HTTPError (incl. timeouts).
+    """
+    target = _target(url)
+    sent = {name: value for name, value in headers.items() if name.lower() not in OURS}
+    sent |= {"Idempotency-Key": key, "Accept-Encoding": "identity"}
+    sent.setdefault("User-Agent", "Baton")
+    deadline = time.monotonic() + rules.seconds
+    with (
+        httpx.Client(transport=_Transport(rules, deadline), timeout=rules.seconds, follow_redirects=False, trust_env=False) as client,
+        client.stream(method, target, headers=sent, content=body) as response,
+    ):
+        return Answer(response.status_code, dict(response.headers), _read(response, rules, deadline))
+
+
+def _target(url: str) -> httpx.URL:
+    try:
+        target = httpx.URL(url)
+    except httpx.InvalidURL as problem:
+        raise ValueError(f"url: expected http:// or https://, found {url!r} ({problem})") from None
+    if target.scheme not in ("http", "https") or not target.host:
+        raise ValueError(f"url: expected http:// or https:// and a host, found {url!r}")
+    return target
+
+
+def _read(response: httpx.Response, rules: Rules, deadline: float) -> bytes:
+    parts, size = [], 0
+    for part in response.iter_raw():
+        size += len(part)
+        if size > rules.max_bytes:
+            raise AnswerTooLarge(f"expected an answer of at most {rules.max_bytes} bytes, found more")
+        if time.monotonic() > deadline:
+            raise httpx.ReadTimeout(f"the answer was not complete after {rules.seconds:g} s")
+        parts.append(part)
+    return b"".join(parts)
+
+
+def _seconds(retry_after: str, date: str) -> float | None:
+    if retry_after.strip().isdigit():
+        return min(float(retry_after), LONGEST_RETRY_AFTER)
+    try:
+        wait = (parsedate_to_datetime(retry_after) - parsedate_to_datetime(date)).total_seconds()
+    except (ValueError, TypeError):
+        return None
+    return min(max(wait, 0.0), LONGEST_RETRY_AFTER)
+
+
+# ---- the check, where connections are made
+
+
+def check_address(address: str, port: int, rules: Rules) -> None:
+    """Raise TargetRefused unless this very address and port may be connected to."""
+    found = ip_address(address.split("%")[0])
+    inner = _inner(found)
+    if any(each in network for each in (found, inner) for network in rules.networks if each.version == network.version):
+        return
+    if not (found.is_global and inner.is_global) or inner.is_multicast or found.is_multicast:
+        raise TargetRefused(f"{address} is not a public address, and no allowed network holds it")
+    if port not in rules.ports:
+        raise TargetRefused(f"port {port} is not allowed; expected one of {', '.join(map(str, rules.ports))}")
+
+
+def _inner(address: IPv4Address | IPv6Address) -> IPv4Address | IPv6Address:
+    """The IPv4 address that an IPv6 one stands for, or itself."""
+    if isinstance(address, IPv4Address):
+        return address
+    if address in NAT64:
+        return IPv4Address(int(address) & 0xFFFFFFFF)
+    return address.ipv4_mapped or address.sixtofour or (address.teredo[1] if address.teredo else address)
+
+
+class _Backend(httpcore.NetworkBackend):
+    """Resolves, checks and connects; what it returns keeps to the one deadline."""
+
+    def __init__(self, rules: Rules, deadline: float) -> None:
+        self._rules, self._deadline = rules, deadline
+        self._inner = httpcore.SyncBackend()
+
+    def connect_tcp(
+        self,
+        host: str,
+        port: int,
+        timeout: float | None = None,
+        local_address: str | None = None,
+        socket_options: Iterable[Any] | None = None,
+    ) -> httpcore.NetworkStream:
+        try:
+            found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        except (OSError, UnicodeError) as problem:
+            raise httpcore.ConnectError(f"{host}: {problem}") from problem
+        refusal: TargetRefused | None = None
+        failure: Exception | None = None
+        for address in dict.fromkeys(str(each[4][0]) for each in found):
+            try:
+                check_address(address, port, self._rules)
+                stream = self._inner.connect_tcp(address, port, self._left(timeout, httpcore.ConnectTimeout), local_address, socket_options)
+            except TargetRefused as problem:
+                refusal = TargetRefused(f"{host}: {problem}")
+            except (httpcore.ConnectError, httpcore.ConnectTimeout) as problem:
+                failure = problem
+            else:
+                return _Stream(stream, self._left)
+        raise failure or refusal or httpcore.ConnectError(f"{host}: no address")
+
+    def connect_unix_socket(self, path: str, timeout: float | None = None, socket_options: Iterable[Any] | None = None) -> Any:
+        raise TargetRefused("local sockets are not called")
+
+    def _left(self, timeout: float | None, expired: type[Exception]) -> float:
+        left = self._deadline - time.monotonic()
+        if left <= 0:
+            raise expired(f"not done after {self._rules.seconds:g} s")
+        return left if timeout is None else min(left, timeout)
+
+
+class _Stream(httpcore.NetworkStream):
+    """A connection whose every read and write ends at the deadline: a drip of bytes cannot hold a worker."""
+
+    def __init__(self, stream: httpcore.NetworkStream, left: Any) -> None:
+        self._stream, self._left = stream, left
+
+    def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
+        return self._stream.read(max_bytes, self._left(timeout, httpcore.ReadTimeout))
+
+    def write(self, buffer: bytes, timeout: float | None = None) -> None:
+        self._stream.write(buffer, self._left(timeout, httpcore.WriteTimeout))
+
+    def close(self) -> None:
+        self._stream.close()
+
+    def start_tls(self, ssl_context: ssl.SSLContext, server_hostname: str | None = None, timeout: float | None = None) -> Any:
+        return _Stream(self._stream.start_tls(ssl_context, server_hostname, self._left(timeout, httpcore.ConnectTimeout)), self._left)
+
+    def get_extra_info(self, info: str) -> Any:
+        return self._stream.get_extra_info(info)
+
+
+@cache
+def _tls() -> ssl.SSLContext:
+    # Loading the certificates takes tens of milliseconds: once a process.
+    return httpx.create_ssl_context(trust_env=False)
+
+
+class _Transport(httpx.HTTPTransport):
+    """httpx with our way of connecting. Its pool is replaced, which a test watches: httpx has no argument for it."""
+
+    def __init__(self, rules: Rules, deadline: float) -> None:
+        super().__init__(verify=_tls(), trust_env=False)
+        self._pool = httpcore.ConnectionPool(ssl_context=_tls(), max_connections=1, network_backend=_Backend(rules, deadline))

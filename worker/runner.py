@@ -1,0 +1,196 @@
+"""Runs one leased item in a slot: the effect first, outside any transaction, then its outcome as a command of its own (R3).
+
+Every way an item can end here is one log line. An item whose lease is known to be lost is dropped without a report; the
+commands would refuse it anyway (R4).
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from engine.commands import deliveries, jobs, leases
+from engine.commands.outcome import ItemDone, ItemFailed, ItemReleased, Rejected
+from engine.config import Settings
+from engine.db.acquire import Acquired
+from engine.db.load import Work
+from engine.failpoints import failpoint
+from engine.logs import line
+from worker.calling import Call, Completed, Failed, Outcome, Threw, call, trimmed
+from worker.children import Children
+from worker.database import Connection, Database, Stopping
+from worker.handlers import Handler
+from worker.held import Held
+from worker.outbox import Delivered, send
+from worker.renewals import Renewals
+
+logger = logging.getLogger("baton.worker")
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One leased item with what it needs to run. `broken`: it could not be read, which is how it failed."""
+
+    row: Acquired
+    held: Held
+    work: Work | None = None  # of a job
+    request: Mapping[str, Any] | None = None  # of a delivery
+    broken: Exception | None = None
+
+
+class Runner:
+    """What a slot does with an item. Used by many threads at once."""
+
+    def __init__(
+        self, settings: Settings, database: Database, renewals: Renewals, handlers: Mapping[str, Handler], children: Children
+    ) -> None:
+        self._settings, self._database, self._renewals = settings, database, renewals
+        self._handlers, self._children = handlers, children
+
+    def run(self, item: Item) -> None:
+        """From lease to reported outcome. Never raises for what an item does."""
+        begun = time.monotonic()
+        try:
+            outcome = self._end(item)
+        except Stopping:
+            outcome = "not_reported"
+        except Exception:
+            logger.exception(line("item_broken", kind=item.row.kind, item=item.row.item_id))
+            outcome = "broken"
+        finally:
+            self._renewals.let_go(item.held)
+        _log(item, outcome, seconds=time.monotonic() - begun)
+
+    def _end(self, item: Item) -> Any:
+        if item.held.lost.is_set():
+            return "dropped"
+        left = item.held.deadline - time.monotonic()
+        if left < min(self._settings.minimum_lease_seconds, item.held.seconds / 2):
+            return self.hand_back(item)
+        try:
+            return self._advance(item)
+        except Stopping:
+            raise
+        except Exception as problem:
+            # A bug of ours: the command rolled back. Loud, and the attempt counts, so that it ends as an incident.
+            logger.exception(line("command_broken", kind=item.row.kind, item=item.row.item_id))
+            failure = Failed(trimmed(problem))
+        return self._report(item, lambda conn: self._fail(conn, item, failure))
+
+    def hand_back(self, item: Item) -> Any:
+        """Give an item back that was not started: its attempt is not spent (R5)."""
+        return self._report(item, lambda conn: leases.release(conn, item.held.lease))
+
+    def _advance(self, item: Item) -> Any:
+        if item.broken is not None:
+            failure = Failed(f"it could not be read: {trimmed(item.broken)}")
+            return self._report(item, lambda conn: self._fail(conn, item, failure))
+        if item.row.kind == "delivery":
+            return self._deliver(item)
+        match item.row.job_kind:
+            case "service":
+                return self._serve(item)
+            case "timer":
+                return self._report(item, lambda conn: jobs.fire_timer(conn, item.held.lease))
+            case "start_timer":
+                return self._report(item, lambda conn: jobs.start_by_timer(conn, item.held.lease))
+            case "message":
+                return self._report(item, lambda conn: jobs.deliver_message(conn, item.held.lease))
+        raise ValueError(f"job {item.row.item_id}: expected a kind this worker asked for, found {item.row.job_kind!r}")
+
+    # ---- service jobs
+
+    def _serve(self, item: Item) -> Any:
+        assert item.work is not None
+        failpoint("effect.before")
+        outcome = self._handle(item, item.work)
+        failpoint("effect.after")
+        if item.held.lost.is_set():
+            return "dropped"
+        return self._report(item, lambda conn: self._tell(conn, item, outcome))
+
+    def _handle(self, item: Item, work: Work) -> Outcome:
+        handler = self._handlers[work.topic]
+        seconds = handler.deadline_seconds or self._settings.job_deadline_seconds
+        what = _call(work)
+        if not handler.inline:
+            return self._children.run(what, item.held, seconds=seconds)
+        # Nothing can kill a thread: past its deadline it is renewed no more, so that another worker gets the job.
+        item.held.overdue_at = time.monotonic() + seconds
+        return call(handler, what, item.held, self._settings)
+
+    def _tell(self, conn: Connection, item: Item, outcome: Outcome) -> Any:
+        match outcome:
+            case Completed(variables):
+                return jobs.complete_job(conn, item.held.lease, variables=variables)
+            case Threw(code, message, variables):
+                return jobs.throw_job_error(conn, item.held.lease, code=code, message=message, variables=variables)
+            case Failed():
+                return self._fail(conn, item, outcome)
+
+    def _fail(self, conn: Connection, item: Item, failure: Failed) -> Any:
+        fail = deliveries.delivery_failed if item.row.kind == "delivery" else jobs.fail_job
+        return fail(conn, item.held.lease, error=failure.error, retry_in=failure.retry_in, final=failure.final)
+
+    # ---- deliveries
+
+    def _deliver(self, item: Item) -> Any:
+        assert item.request is not None
+        failpoint("effect.before")
+        if item.held.cancelled or item.held.deadline <= time.monotonic():
+            return "dropped"
+        outcome = send(item.row.topic, str(item.row.item_id), item.request, self._settings)
+        failpoint("effect.after")
+        if item.held.lost.is_set():
+            return "dropped"
+        match outcome:
+            case Delivered(response):
+                return self._report(item, lambda conn: deliveries.delivered(conn, item.held.lease, response=response))
+            case Failed() as failure:
+                return self._report(item, lambda conn: self._fail(conn, item, failure))
+
+    def _report(self, item: Item, command: Callable[[Connection], Any]) -> Any:
+        """Run a command until the database answers: after a lost connection, again under the same lease (F42)."""
+        return self._database.patiently(command)
+
+
+def _call(work: Work) -> Call:
+    return Call(
+        topic=work.topic,
+        idempotency_key=work.idempotency_key,
+        attempt=work.attempt,
+        max_attempts=work.max_attempts,
+        business_key=work.business_key,
+        element_id=work.element_id,
+        instance_id=str(work.instance_id),
+        variables=work.variables,
+        inputs=work.inputs,
+    )
+
+
+def _log(item: Item, outcome: Any, *, seconds: float) -> None:
+    row = item.row
+    told: dict[str, Any] = {
+        "item": row.item_id,
+        "of": row.job_kind or None,
+        "topic": row.topic or None,
+        "element": row.element_id,
+        "instance": row.instance_id,
+        "attempt": f"{row.attempt}/{row.max_attempts}",
+        "lease_number": row.number,
+        "seconds": seconds,
+    }
+    match outcome:
+        case ItemDone(repeated=repeated):
+            logger.info(line(f"{row.kind}_completed", **told, repeated=repeated or None))
+        case ItemFailed(status=status, available_at=available_at, incident_id=incident):
+            logger.warning(line(f"{row.kind}_failed", **told, status=status, available_at=available_at, incident=incident))
+        case ItemReleased():
+            logger.info(line(f"{row.kind}_released", **told))
+        case Rejected(refusal=refusal, detail=detail):
+            logger.info(line(f"{row.kind}_refused", **told, reason=refusal.value, detail=detail or None))
+        case _:
+            logger.warning(line(f"{row.kind}_{outcome}", **told))

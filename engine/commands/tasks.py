@@ -22,6 +22,7 @@ from engine.commands.transaction import Connection, command
 from engine.core.effects import InvariantBroken
 from engine.db.acquire import NEXT_TASK
 from engine.db.session import cursor_of
+from engine.failpoints import commit_point
 
 LOOKS = 20  # how often a task may change hands between a write that missed and the read that says why
 Outcome = Claimed | Unclaimed | Assigned
@@ -204,11 +205,11 @@ def _change(
 def _write(conn: Connection, press: _Press, statements: tuple[str, str], params: Mapping[str, Any], done: Outcome) -> Any:
     """Run the one statement: (task, when), or None when its guard found nothing or this request was done before."""
     values = {**may_params(press.actor), **params}
-    if press.request is None:
-        return cursor_of(conn).execute(statements[0], values).fetchone()
-    values.update(press.request.params(), outcome=encode(done))
+    if press.request is not None:
+        values.update(press.request.params(), outcome=encode(done))
     try:
-        return cursor_of(conn).execute(statements[1], values).fetchone()
+        with commit_point(conn, "command.before_commit"):
+            return cursor_of(conn).execute(statements[press.request is not None], values).fetchone()
     except errors.UniqueViolation as error:
         if not is_repeat(error):
             raise

@@ -23,6 +23,7 @@ from uuid import UUID
 import psycopg
 
 from engine.db.session import cursor_of
+from engine.failpoints import commit_point
 from engine.ids import new_id
 
 Connection = psycopg.Connection[Any]
@@ -114,19 +115,18 @@ def _acquire(
 ) -> list[Acquired]:
     if limit < 1 or not branches:
         return []
-    rows = cursor_of(conn).execute(
-        _ACQUIRE[work.table],
-        {
-            "a": [a for a, _, _ in branches],
-            "b": [b for _, b, _ in branches],
-            "seconds": [s for _, _, s in branches],
-            "owner": owner,
-            "limit": limit,
-            # Others may hold locks on that many rows in front of ours.
-            "reach": limit * (workers + 1),
-        },
-    )
-    return [Acquired(work.table, row[0], row[1], owner, *row[2:]) for row in rows.fetchall()]
+    params = {
+        "a": [a for a, _, _ in branches],
+        "b": [b for _, b, _ in branches],
+        "seconds": [s for _, _, s in branches],
+        "owner": owner,
+        "limit": limit,
+        # Others may hold locks on that many rows in front of ours.
+        "reach": limit * (workers + 1),
+    }
+    with commit_point(conn, "acquire.before_commit"):
+        rows = cursor_of(conn).execute(_ACQUIRE[work.table], params).fetchall()
+    return [Acquired(work.table, row[0], row[1], owner, *row[2:]) for row in rows]
 
 
 def acquire_sql(work: Work) -> str:
@@ -198,38 +198,45 @@ class Extended(NamedTuple):
     lost: set[UUID]
 
 
-def renew_leases(conn: Connection, work: Work, leases: Iterable[tuple[UUID, int]], *, lease_seconds: float) -> Extended:
-    """Move the expiry of (item id, lease number)s on; a row that is locked now is renewed at the next tick (R4)."""
+def renew_leases(conn: Connection, work: Work, leases: Iterable[tuple[UUID, int, float | None, datetime | None]]) -> Extended:
+    """Move the expiry of leases on; a row that is locked now is renewed at the next tick (R4).
+
+    A lease: item id, number, and for how long: in seconds, or None for as long as when it was acquired, which its first
+    expiry tells.
+    """
     asked = list(leases)
     if not asked:
         return Extended({}, set())
-    params = {"ids": [i for i, _ in asked], "numbers": [n for _, n in asked], "seconds": lease_seconds, "limit": len(asked)}
+    ids, numbers, seconds, first = (list(column) for column in zip(*asked, strict=True))
+    params = {"ids": ids, "numbers": numbers, "seconds": seconds, "first": first, "limit": len(asked)}
     cursor = cursor_of(conn)
     renewed = dict(cursor.execute(_RENEW[work.table], params).fetchall())
     if len(renewed) == len(asked):
         return Extended(renewed, set())
     # Skipped is not lost: somebody may hold the row for a moment. A plain read tells.
     held = {row[0] for row in cursor.execute(_STILL_LEASED[work.table], params).fetchall()}
-    return Extended(renewed, {item for item, _ in asked} - set(renewed) - held)
+    return Extended(renewed, set(ids) - set(renewed) - held)
 
 
-_ASKED = "unnest(%(ids)s::uuid[], %(numbers)s::bigint[]) AS a (id, number)"
 _RENEW = {
     table: f"""
 WITH mine AS MATERIALIZED (
-  SELECT j.id FROM {_ASKED} JOIN {table} j ON j.id = a.id
+  SELECT j.id, coalesce(make_interval(secs => a.seconds), a.first - j.leased_at) AS duration
+  FROM unnest(%(ids)s::uuid[], %(numbers)s::bigint[], %(seconds)s::float8[], %(first)s::timestamptz[])
+    AS a (id, number, seconds, first)
+  JOIN {table} j ON j.id = a.id
   WHERE j.status = 'leased' AND j.lease_number = a.number
   ORDER BY j.id LIMIT %(limit)s
   FOR UPDATE OF j SKIP LOCKED
 )
-UPDATE {table} j SET lease_expires_at = baton_clock()
-  + make_interval(secs => {"coalesce(j.lease_seconds, %(seconds)s)" if table == "job" else "%(seconds)s"})
+UPDATE {table} j SET lease_expires_at = baton_clock() + coalesce(mine.duration, interval '30 seconds')
 FROM mine WHERE j.id = mine.id AND j.status = 'leased' RETURNING j.id, j.lease_expires_at
 """
     for table in WORK
 }
 _STILL_LEASED = {
-    table: f"SELECT j.id FROM {_ASKED} JOIN {table} j ON j.id = a.id WHERE j.status = 'leased' AND j.lease_number = a.number"
+    table: "SELECT j.id FROM unnest(%(ids)s::uuid[], %(numbers)s::bigint[]) AS a (id, number)"
+    f" JOIN {table} j ON j.id = a.id WHERE j.status = 'leased' AND j.lease_number = a.number"
     for table in WORK
 }
 
@@ -275,7 +282,8 @@ def _recover(conn: Connection, work: Work, limit: int) -> list[Recovered]:
 def _take_back(conn: Connection, work: Work, limit: int, only: UUID | None) -> list[Recovered]:
     params = {"limit": limit, "only": only, "incidents": [new_id() for _ in range(limit)]}
     statement = (_RECOVER if only is None else _RECOVER_ONE)[work.table]
-    rows = cursor_of(conn).execute(statement, params).fetchall()
+    with commit_point(conn, "recover.before_commit"):
+        rows = cursor_of(conn).execute(statement, params).fetchall()
     return [Recovered(work.table, *row) for row in rows]
 
 

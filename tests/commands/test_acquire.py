@@ -127,7 +127,7 @@ def test_R4_renewal_moves_the_expiry_of_the_right_number_only(committed_db: Conn
         rows.MAKERS[table](committed_db)
     one, two = take(committed_db, table)
     clock.advance(seconds=20)
-    renewed, lost = renew_leases(committed_db, WORK[table], [(one.item_id, 1), (two.item_id, 2)], lease_seconds=30)
+    renewed, lost = renew_leases(committed_db, WORK[table], [(one.item_id, 1, None, one.expires_at), (two.item_id, 2, None, None)])
     assert set(renewed) == {one.item_id}
     assert lost == {two.item_id}
     assert renewed[one.item_id] - one.expires_at >= timedelta(seconds=19.9)
@@ -141,9 +141,9 @@ def test_R4_a_row_that_renewal_skips_because_it_is_locked_is_not_lost(database_u
     with connect(database_url) as other:
         other.execute("BEGIN")
         other.execute(f"SELECT 1 FROM {table} FOR UPDATE")
-        assert renew_leases(committed_db, WORK[table], [(lease.item_id, 1)], lease_seconds=30) == ({}, set())
+        assert renew_leases(committed_db, WORK[table], [(lease.item_id, 1, 30, None)]) == ({}, set())
         other.execute("ROLLBACK")
-    assert set(renew_leases(committed_db, WORK[table], [(lease.item_id, 1)], lease_seconds=30).expires_at) == {lease.item_id}
+    assert set(renew_leases(committed_db, WORK[table], [(lease.item_id, 1, 30, None)]).expires_at) == {lease.item_id}
 
 
 @ALL

@@ -1,0 +1,133 @@
+"""Leases in hand: renew them, hand them back, take one away. Fenced by id, status and lease number (R4)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from psycopg import errors
+
+from engine.commands.may import may
+from engine.commands.outcome import Actor, ItemReleased, Lease, Refusal, Rejected, Renewed
+from engine.commands.requests import WRITE_REQUEST, encode, is_repeat, recorded, refuse, request_for
+from engine.commands.transaction import Connection, command
+from engine.db.acquire import WORK, release_by_operator_sql, renew_leases
+from engine.db.session import cursor_of
+from engine.failpoints import commit_point
+from engine.ids import new_id
+from engine.text import shortened
+
+REASON_LENGTH = 500
+
+
+@command
+def renew(conn: Connection, leases: Iterable[Lease], *, lease_seconds: float | None = None) -> Renewed:
+    """Move the expiry of leases on, by as long as they were acquired for or by `lease_seconds`.
+
+    A lease that is neither renewed nor lost has its row locked by somebody right now: renew it at the next tick.
+    Locks: the leased rows, SKIP LOCKED. Refuses: nothing; what is gone is in `lost`.
+    """
+    wanted: dict[str, list[Lease]] = {}
+    for lease in leases:
+        wanted.setdefault(lease.kind, []).append(lease)
+    expires_at: dict[UUID, datetime] = {}
+    lost: set[UUID] = set()
+    for kind, held in wanted.items():
+        asked = [(lease.item_id, lease.number, lease_seconds, lease.expires_at) for lease in held]
+        extended = renew_leases(conn, WORK[kind], asked)
+        expires_at |= extended.expires_at
+        lost |= extended.lost
+    return Renewed(expires_at, frozenset(lost))
+
+
+@command
+def release(conn: Connection, lease: Lease, *, actor: str = "engine") -> ItemReleased | Rejected:
+    """Hand back an item that was not started: the attempt is given back, so a rolling deployment spends none (R5).
+
+    Locks: the item. Refuses: LEASE_LOST.
+    """
+    values = {"item_id": lease.item_id, "number": lease.number, "actor": actor}
+    with commit_point(conn, "command.before_commit"):
+        row = cursor_of(conn).execute(_RELEASE[lease.kind], values).fetchone()
+    if row is not None or was_released(conn, lease):
+        return ItemReleased(lease.item_id)
+    rejected: Rejected = refuse(conn, "release", actor, "", Rejected(Refusal.LEASE_LOST, item_id=lease.item_id))
+    return rejected
+
+
+@command
+def release_by_operator(
+    conn: Connection, kind: str, item_id: UUID, *, actor: Actor, reason: str, request_id: str | None
+) -> ItemReleased | Rejected:
+    """Take a lease from its holder, who may be running: the attempt is spent, as by an expiry.
+
+    Locks: the item. Refuses: NOT_ALLOWED, NOT_FOUND, NOT_LEASED.
+    """
+    if not may(actor, "release", kind):
+        return Rejected(Refusal.NOT_ALLOWED)
+    request = request_for(actor, request_id, "release", [kind, item_id], reason)
+    values: dict[str, Any] = {
+        "item_id": item_id,
+        "tenant_id": actor.tenant_id,
+        "actor": actor.username,
+        "reason": shortened(reason, REASON_LENGTH),
+        "incidents": [new_id()],
+    }
+    if request is not None:
+        values.update(request.params(), outcome=encode(ItemReleased(item_id)))
+    try:
+        with commit_point(conn, "command.before_commit"):
+            row = cursor_of(conn).execute(_TAKE_AWAY[kind][request is not None], values).fetchone()
+    except errors.UniqueViolation as error:
+        if not is_repeat(error):
+            raise
+        row = None
+    if row is not None:
+        return ItemReleased(item_id)
+    answer: ItemReleased | Rejected | None = recorded(conn, request)
+    if answer is not None:
+        return answer
+    found = conn.execute(f"SELECT status FROM {WORK[kind].table} WHERE id = %s AND tenant_id = %s", (item_id, actor.tenant_id)).fetchone()
+    if found is None:
+        return Rejected(Refusal.NOT_FOUND)
+    rejected = Rejected(Refusal.NOT_LEASED, f"expected leased, found {found[0]}", item_id=item_id)
+    first: ItemReleased | Rejected = refuse(conn, "release", actor.username, actor.tenant_id, rejected, request)
+    return first
+
+
+def was_released(conn: Connection, lease: Lease) -> bool:
+    """Whether this very lease was handed back before: a repeat after a lost connection is harmless."""
+    row = conn.execute(
+        "SELECT FROM history WHERE item_id = %s AND kind = %s AND (data->>'lease_number')::bigint = %s",
+        (lease.item_id, f"{lease.kind}_released", lease.number),
+    ).fetchone()
+    return row is not None
+
+
+_RELEASE = {
+    table: f"""
+WITH leaf AS (
+  UPDATE {table} j SET status = 'available', attempts = j.attempts - 1, available_at = baton_clock(),
+    lease_owner = NULL, lease_expires_at = NULL, leased_at = NULL
+  WHERE j.id = %(item_id)s AND j.status = 'leased' AND j.lease_number = %(number)s
+  RETURNING j.*
+), event AS (
+  INSERT INTO history (at, tenant_id, root_id, instance_id, definition_id, kind, element_id, actor, item_id, data)
+  SELECT baton_clock(), tenant_id, root_id, instance_id, definition_id, '{table}_released', element_id, %(actor)s, id,
+    jsonb_build_object('lease_number', lease_number, 'attempt', attempts + 1, 'unstarted', true)
+  FROM leaf
+)
+SELECT id FROM leaf
+"""
+    for table in WORK
+}
+
+_TAKE_AWAY = {
+    work.table: (
+        release_by_operator_sql(work),
+        release_by_operator_sql(work, f", press AS ({WRITE_REQUEST.format(outcome='%(outcome)s::jsonb', source='back')})"),
+    )
+    for work in WORK.values()
+}

@@ -15,7 +15,7 @@ import orjson
 from engine.core.values import Variable, typed
 from worker.handlers import BpmnError, Context, GiveUp, Handler, LeaseLost, LeaseView, RetryLater
 
-LONGEST_ERROR = 4_000
+LONGEST_ERROR, LONGEST_TRACE, FRAMES = 2_000, 8_000, 12
 LARGEST_RESULT = 4_000_000  # bytes of JSON
 
 
@@ -35,11 +35,12 @@ class Threw:
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """A technical failure. `retry_in` None: by the job's own policy."""
+    """A technical failure. `error` is one sentence, `detail` a trace. `retry_in` None: by the job's own policy."""
 
     error: str
     retry_in: float | None = None
     final: bool = False
+    detail: str = ""
 
 
 Outcome = Completed | Threw | Failed
@@ -85,14 +86,14 @@ def call(handler: Handler, work: Call, lease: LeaseView, settings: Any) -> Outco
     except GiveUp as reason:
         return Failed(str(reason), final=True)
     except BaseException as problem:  # SystemExit too: a handler that exits has failed, its process goes on
-        return Failed(trimmed(problem))
+        return failed(problem)
 
 
 def _threw(error: BpmnError, name: str) -> Outcome:
     try:
         return Threw(error.code, error.message, _variables(error.variables, name))
     except Exception as problem:
-        return Failed(trimmed(problem))
+        return failed(problem)
 
 
 def _variables(result: object, name: str) -> dict[str, Variable]:
@@ -103,14 +104,12 @@ def _variables(result: object, name: str) -> dict[str, Variable]:
     return {str(key): typed(value) for key, value in result.items()}
 
 
-def trimmed(problem: BaseException) -> str:
-    """The exception with its innermost frames, short enough to store; ours, above the handler, left out."""
+def failed(problem: BaseException) -> Failed:
+    """The exception as a failure, with its innermost frames; ours, above the handler, are left out."""
     frames = problem.__traceback__.tb_next if problem.__traceback__ else None
-    text = "".join(traceback.format_exception(type(problem), problem, frames, limit=-12)).strip()
+    trace = "".join(traceback.format_exception(type(problem), problem, frames, limit=-FRAMES)).strip()
     headline = "".join(traceback.format_exception_only(problem)).strip()
-    if len(text) <= LONGEST_ERROR:
-        return text
-    return f"{headline[: LONGEST_ERROR // 4]}\n…\n{text[-(LONGEST_ERROR * 3 // 4 - 3) :]}"
+    return Failed(headline[:LONGEST_ERROR], detail=trace[-LONGEST_TRACE:])
 
 
 def to_json(outcome: Outcome) -> bytes:
@@ -121,14 +120,12 @@ def to_json(outcome: Outcome) -> bytes:
                 text = orjson.dumps({"completed": _plain(variables)})
             case Threw(code, message, variables):
                 text = orjson.dumps({"threw": code, "message": message, "variables": _plain(variables)})
-            case Failed(error, retry_in, final):
-                text = orjson.dumps({"failed": error, "retry_in": retry_in, "final": final})
+            case Failed(error, retry_in, final, detail):
+                text = orjson.dumps({"failed": error, "retry_in": retry_in, "final": final, "detail": detail})
     except (TypeError, ValueError) as problem:
-        return orjson.dumps({"failed": f"the result is no JSON: {problem}", "retry_in": None, "final": False})
+        return to_json(Failed(f"expected a result that JSON can carry, found {problem}"))
     if len(text) > LARGEST_RESULT:
-        return orjson.dumps(
-            {"failed": f"expected at most {LARGEST_RESULT} bytes of variables, found {len(text)}", "retry_in": None, "final": True}
-        )
+        return to_json(Failed(f"expected at most {LARGEST_RESULT} bytes of variables, found {len(text)}", final=True))
     return text
 
 
@@ -139,7 +136,7 @@ def from_json(text: bytes) -> Outcome:
         return Completed(_typed(document["completed"]))
     if "threw" in document:
         return Threw(document["threw"], document["message"], _typed(document["variables"]))
-    return Failed(document["failed"], document["retry_in"], document["final"])
+    return Failed(document["failed"], document["retry_in"], document["final"], document["detail"])
 
 
 def _plain(variables: Mapping[str, Variable]) -> dict[str, Any]:

@@ -73,6 +73,9 @@ def fetch(method: str, url: str, *, headers: Mapping[str, str], body: bytes | No
     sent = {name: value for name, value in headers.items() if name.lower() not in OURS}
     sent |= {"Idempotency-Key": key, "Accept-Encoding": "identity"}
     sent.setdefault("User-Agent", "Baton")
+    for name, value in sent.items():
+        if any(sign in name + value for sign in "\r\n\0"):
+            raise ValueError(f"header {name!r}: expected one line, found {value!r}")
     deadline = time.monotonic() + rules.seconds
     with (
         httpx.Client(transport=_Transport(rules, deadline), timeout=rules.seconds, follow_redirects=False, trust_env=False) as client,

@@ -19,7 +19,7 @@ from engine.db.acquire import Acquired
 from engine.db.load import Work
 from engine.failpoints import failpoint
 from engine.logs import line
-from worker.calling import Call, Completed, Failed, Outcome, Threw, call, trimmed
+from worker.calling import Call, Completed, Failed, Outcome, Threw, call, failed
 from worker.children import Children
 from worker.database import Connection, Database, Stopping
 from worker.handlers import Handler
@@ -77,7 +77,7 @@ class Runner:
         except Exception as problem:
             # A bug of ours: the command rolled back. Loud, and the attempt counts, so that it ends as an incident.
             logger.exception(line("command_broken", kind=item.row.kind, item=item.row.item_id))
-            failure = Failed(trimmed(problem))
+            failure = failed(problem)
         return self._report(item, lambda conn: self._fail(conn, item, failure))
 
     def hand_back(self, item: Item) -> Any:
@@ -86,8 +86,8 @@ class Runner:
 
     def _advance(self, item: Item) -> Any:
         if item.broken is not None:
-            failure = Failed(f"it could not be read: {trimmed(item.broken)}")
-            return self._report(item, lambda conn: self._fail(conn, item, failure))
+            broken = failed(item.broken)
+            return self._report(item, lambda conn: self._fail(conn, item, broken))
         if item.row.kind == "delivery":
             return self._deliver(item)
         match item.row.job_kind:

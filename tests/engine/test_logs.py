@@ -1,0 +1,28 @@
+"""Log lines: one outcome a line, whatever the values hold, and no storms."""
+
+from __future__ import annotations
+
+import logging
+
+from engine.logs import LONGEST, Seldom, line
+
+
+def test_a_line_is_one_line_of_key_and_value():
+    assert line("job_failed", item=7, error='say "no"\nplease', gone=None, seconds=1.23456, last=True) == (
+        'job_failed item=7 error="say \\"no\\"\\nplease" seconds=1.235 last=true'
+    )
+
+
+def test_a_long_value_is_cut():
+    assert len(line("x", error="a" * 10_000)) < LONGEST + 20
+
+
+def test_F28_equal_lines_are_kept_back_and_counted(caplog):
+    seldom = Seldom(logging.getLogger("baton.test"), seconds=3600)
+    with caplog.at_level(logging.WARNING):
+        for number in range(1000):
+            seldom.warning("database_unreachable", number=number)
+        assert seldom.forget("database_unreachable")
+        seldom.warning("database_unreachable", number=1000)
+    assert [record.message for record in caplog.records] == ["database_unreachable number=0", "database_unreachable number=1000"]
+    assert not Seldom(logging.getLogger("baton.test")).forget("never_happened")

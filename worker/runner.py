@@ -9,11 +9,13 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from engine.commands import deliveries, jobs, leases
-from engine.commands.outcome import ItemDone, ItemFailed, ItemReleased, Rejected
+from engine.commands.deliver_message import deliver_message
+from engine.commands.outcome import ItemDone, ItemFailed, ItemReleased, Lease, Rejected
+from engine.commands.start_by_timer import start_by_timer
 from engine.config import Settings
 from engine.db.acquire import Acquired
 from engine.db.load import Work
@@ -39,6 +41,11 @@ class Item:
     work: Work | None = None  # of a job
     request: Mapping[str, Any] | None = None  # of a delivery
     broken: Exception | None = None
+
+    @property
+    def lease(self) -> Lease:
+        """The lease as commands take it: where the case branches they lock at once instead of trying without."""
+        return replace(self.held.lease, detail={"lock_first": self.work.lock_first}) if self.work else self.held.lease
 
 
 class Runner:
@@ -82,7 +89,7 @@ class Runner:
 
     def hand_back(self, item: Item) -> Any:
         """Give an item back that was not started: its attempt is not spent (R5)."""
-        return self._report(item, lambda conn: leases.release(conn, item.held.lease))
+        return self._report(item, lambda conn: leases.release(conn, item.lease))
 
     def _advance(self, item: Item) -> Any:
         if item.broken is not None:
@@ -94,11 +101,11 @@ class Runner:
             case "service":
                 return self._serve(item)
             case "timer":
-                return self._report(item, lambda conn: jobs.fire_timer(conn, item.held.lease))
+                return self._report(item, lambda conn: jobs.fire_timer(conn, item.lease))
             case "start_timer":
-                return self._report(item, lambda conn: jobs.start_by_timer(conn, item.held.lease))
+                return self._report(item, lambda conn: start_by_timer(conn, item.lease))
             case "message":
-                return self._report(item, lambda conn: jobs.deliver_message(conn, item.held.lease))
+                return self._report(item, lambda conn: deliver_message(conn, item.lease))
         raise ValueError(f"job {item.row.item_id}: expected a kind this worker asked for, found {item.row.job_kind!r}")
 
     # ---- service jobs
@@ -125,15 +132,15 @@ class Runner:
     def _tell(self, conn: Connection, item: Item, outcome: Outcome) -> Any:
         match outcome:
             case Completed(variables):
-                return jobs.complete_job(conn, item.held.lease, variables=variables)
+                return jobs.complete_job(conn, item.lease, variables=variables)
             case Threw(code, message, variables):
-                return jobs.throw_job_error(conn, item.held.lease, code=code, message=message, variables=variables)
+                return jobs.throw_job_error(conn, item.lease, code=code, message=message, variables=variables)
             case Failed():
                 return self._fail(conn, item, outcome)
 
     def _fail(self, conn: Connection, item: Item, failure: Failed) -> Any:
         fail = deliveries.delivery_failed if item.row.kind == "delivery" else jobs.fail_job
-        return fail(conn, item.held.lease, error=failure.error, retry_in=failure.retry_in, final=failure.final)
+        return fail(conn, item.lease, error=failure.error, retry_in=failure.retry_in, final=failure.final)
 
     # ---- deliveries
 
@@ -148,7 +155,7 @@ class Runner:
             return "dropped"
         match outcome:
             case Delivered(response):
-                return self._report(item, lambda conn: deliveries.delivered(conn, item.held.lease, response=response))
+                return self._report(item, lambda conn: deliveries.delivered(conn, item.lease, response=response))
             case Failed() as failure:
                 return self._report(item, lambda conn: self._fail(conn, item, failure))
 

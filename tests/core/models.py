@@ -1,0 +1,153 @@
+"""Definitions for pure tests, written as what follows what.
+
+`model("start -> a -> end", a=user())` reads each chain into flows named `source>target`; a flow with a condition is written
+in `conditions`, a default in `defaults`. Elements inside a subprocess are named in `inside`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from engine.bpmn.definition import (
+    BoundaryConfig,
+    CatchConfig,
+    EndConfig,
+    ErrorConfig,
+    Flow,
+    MessageConfig,
+    Node,
+    ProcessDefinition,
+    ServiceTaskConfig,
+    StartConfig,
+    SubprocessConfig,
+    TimerConfig,
+    UserTaskConfig,
+)
+from engine.expressions import parse
+
+
+def start(**config: Any) -> Node:
+    return Node("", "start_event", config=StartConfig(**config))
+
+
+def end() -> Node:
+    return Node("", "end_event", config=EndConfig())
+
+
+def terminate() -> Node:
+    return Node("", "end_event", config=EndConfig(terminate=True))
+
+
+def message_end(name: str, destination: str, body: str | None = None) -> Node:
+    message = MessageConfig(parse(name), destination=parse(destination), body=parse(body) if body else None)
+    return Node("", "end_event", config=EndConfig(message=message))
+
+
+def user(label: str = "", /, **config: Any) -> Node:
+    return Node("", "user_task", name=label, config=UserTaskConfig(**config))
+
+
+def service(
+    topic: str = "work", work: str = "handler", inputs: Mapping[str, str] = {}, outputs: Mapping[str, str] = {}, **config: Any
+) -> Node:
+    given = tuple((name, parse(text)) for name, text in inputs.items())
+    kept = tuple((name, parse(text)) for name, text in outputs.items())
+    return Node("", "service_task", config=ServiceTaskConfig(work, topic, inputs=given, outputs=kept, **config))
+
+
+def xor(name: str = "") -> Node:
+    return Node("", "exclusive_gateway", name=name)
+
+
+def par() -> Node:
+    return Node("", "parallel_gateway")
+
+
+def first_event() -> Node:
+    return Node("", "event_based_gateway")
+
+
+def sub(inputs: Mapping[str, str] = {}) -> Node:
+    return Node("", "subprocess", config=SubprocessConfig(tuple((name, parse(text)) for name, text in inputs.items())))
+
+
+def timer(text: str) -> TimerConfig:
+    kind = "cycle" if text.startswith("R") else "duration" if text.startswith("P") else "date"
+    return TimerConfig(kind, parse(text))
+
+
+def message(name: str, key: str | None = None) -> MessageConfig:
+    return MessageConfig(parse(name), key=parse(key) if key else None)
+
+
+def catch(*, after: str | None = None, on: str | None = None, key: str | None = None) -> Node:
+    config = CatchConfig(timer=timer(after) if after else None, message=message(on, key) if on else None)
+    return Node("", "intermediate_catch_event", config=config)
+
+
+def boundary(
+    attached_to: str, *, after: str | None = None, on: str | None = None, error: str | None = None, interrupting: bool = True, **config: Any
+) -> Node:
+    """`error="*"` catches every code; `config` goes to the ErrorConfig."""
+    caught = ErrorConfig(None if error == "*" else error, **config) if error else None
+    events = BoundaryConfig(
+        attached_to, interrupting, timer=timer(after) if after else None, message=message(on) if on else None, error=caught
+    )
+    return Node("", "boundary_event", config=events)
+
+
+def model(
+    *chains: str,
+    inside: Mapping[str, str] = {},
+    conditions: Mapping[str, str] = {},
+    defaults: tuple[str, ...] = (),
+    **elements: Node,
+) -> ProcessDefinition:
+    """A definition. `inside`: {subprocess: "element element …"}; elements not given are what their names begin with."""
+    flows: dict[str, Flow] = {}
+    nodes: dict[str, Node] = {name: replace(node, id=name) for name, node in elements.items()}
+    for chain in chains:
+        steps = [step.strip() for step in chain.split("->")]
+        for source, target in zip(steps, steps[1:], strict=False):
+            name = f"{source}>{target}"
+            name += "'" * sum(1 for other in flows if other.rstrip("'") == name)
+            flows[name] = Flow(name, source, target, parse(conditions[name]) if name in conditions else None)
+        for step in steps:
+            nodes.setdefault(step, replace(_by_name(step), id=step))
+    parents = {element: owner for owner, members in inside.items() for element in members.split()}
+    return ProcessDefinition(
+        key="model",
+        name="Model",
+        nodes={name: _wired(node, flows, nodes, parents.get(name), defaults) for name, node in nodes.items()},
+        flows=flows,
+        starts=_starts(nodes, parents),
+    )
+
+
+def _by_name(name: str) -> Node:
+    for beginning, made in (("start", start), ("end", end), ("xor", xor), ("par", par), ("sub", sub)):
+        if name.startswith(beginning):
+            return made()
+    return user(name)
+
+
+def _wired(node: Node, flows: Mapping[str, Flow], nodes: Mapping[str, Node], parent: str | None, defaults: tuple[str, ...]) -> Node:
+    outgoing = tuple(flow.id for flow in flows.values() if flow.source == node.id)
+    return replace(
+        node,
+        parent=parent,
+        incoming=tuple(flow.id for flow in flows.values() if flow.target == node.id),
+        outgoing=outgoing,
+        default=next((flow for flow in outgoing if flow in defaults), None),
+        attached=tuple(name for name, each in nodes.items() if getattr(each.config, "attached_to", None) == node.id),
+    )
+
+
+def _starts(nodes: Mapping[str, Node], parents: Mapping[str, str]) -> dict[str | None, tuple[str, ...]]:
+    starts: dict[str | None, tuple[str, ...]] = {}
+    for name, node in nodes.items():
+        if node.kind == "start_event":
+            starts[parents.get(name)] = (*starts.get(parents.get(name), ()), name)
+    return starts

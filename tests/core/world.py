@@ -1,0 +1,251 @@
+"""A test device: rows in dictionaries, effects laid onto them as the database would, cascades included.
+
+It makes the snapshots too, narrow ones first, so that every pure test also proves what a narrow snapshot must show.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from itertools import count
+from typing import Any
+from uuid import UUID
+
+from engine.bpmn.definition import ProcessDefinition
+from engine.core.advance import advance
+from engine.core.effects import Effects, NewExternalTask, NewIncident, NewJob, NewSubscription, NewTask
+from engine.core.snapshot import (
+    Cancelled,
+    Completed,
+    ErrorThrown,
+    EventOccurred,
+    NeedsWholeInstance,
+    OpenTask,
+    Retried,
+    ScopeState,
+    Snapshot,
+    Started,
+    TokenState,
+    Trigger,
+)
+from engine.core.values import Variable, native, typed
+
+NOW = datetime(2026, 11, 29, 12, 0, tzinfo=UTC)
+Leaf = NewTask | NewJob | NewExternalTask | NewSubscription | NewIncident
+
+
+class World:
+    """One instance of `definition` and the verbs that tests use on it. Elements are named by their ids."""
+
+    def __init__(self, definition: ProcessDefinition, *, business_key: str | None = None, started_by: str | None = "ada") -> None:
+        self.definition = definition
+        self.business_key, self.started_by = business_key, started_by
+        self.now = NOW
+        self.numbers = count(1)
+        self.instance_id = self.new_id()
+        self.tokens: dict[UUID, TokenState] = {}
+        self.scopes: dict[UUID, ScopeState] = {}
+        self.leaves: dict[UUID, Leaf] = {}
+        self.deliveries: list[Any] = []
+        self.ended: str | None = None
+        self.final: dict[str, Any] = {}
+        self.happened: list[str] = []
+        self.events: list[Any] = []
+        self.last = Effects()
+        self.asked_whole = 0
+
+    def new_id(self) -> UUID:
+        return UUID(int=next(self.numbers))
+
+    # ---- verbs
+
+    def start(self, at: str = "start", what: str = "none", /, **variables: Any) -> World:
+        return self.happen(Started(at, _typed(variables), what))
+
+    def complete(self, element: str, **variables: Any) -> World:
+        """Complete the first task, service job or external task that is open at the element."""
+        leaf = self.leaf(element, NewTask, NewJob, NewExternalTask)
+        kind = {NewTask: "task_completed", NewJob: "job_completed", NewExternalTask: "external_task_completed"}[type(leaf)]
+        return self.happen(Completed(leaf.token_id, _typed(variables), kind, {"item_id": str(leaf.id)}), leaf)
+
+    def fire(self, element: str) -> World:
+        leaf = self.leaf(element, NewJob)
+        assert isinstance(leaf, NewJob)
+        due = leaf.due_at or self.now
+        return self.happen(EventOccurred(leaf.token_id, element, "timer", occurrence=leaf.payload, due_at=due), leaf)
+
+    def receive(self, element: str, **variables: Any) -> World:
+        leaf = self.leaf(element, NewSubscription)
+        return self.happen(EventOccurred(leaf.token_id, element, "message", _typed(variables)), leaf)
+
+    def throw(self, element: str, code: str, text: str = "", **variables: Any) -> World:
+        leaf = self.leaf(element, NewJob, NewExternalTask)
+        return self.happen(ErrorThrown(leaf.token_id, code, text, _typed(variables)), leaf)
+
+    def retry(self, element: str) -> World:
+        return self.happen(Retried(self.leaf(element, NewIncident).token_id))
+
+    def cancel(self, reason: str = "") -> World:
+        return self.happen(Cancelled(reason))
+
+    # ---- what there is
+
+    def leaf(self, element: str, *kinds: type[Leaf]) -> Leaf:
+        found = [leaf for leaf in self.leaves.values() if leaf.element_id == element and isinstance(leaf, kinds or Leaf)]
+        assert found, f"expected a leaf at {element}, found {self.open}"
+        return found[0]
+
+    @property
+    def open(self) -> list[str]:
+        """The elements that something waits at, one entry a leaf."""
+        return sorted(leaf.element_id for leaf in self.leaves.values())
+
+    @property
+    def tasks(self) -> list[str]:
+        return sorted(leaf.element_id for leaf in self.leaves.values() if isinstance(leaf, NewTask))
+
+    @property
+    def incidents(self) -> list[NewIncident]:
+        return [leaf for leaf in self.leaves.values() if isinstance(leaf, NewIncident)]
+
+    @property
+    def variables(self) -> dict[str, Any]:
+        """Those of the process scope, as Python values."""
+        process = next(scope for scope in self.scopes.values() if scope.parent_id is None)
+        return {name: native(variable) for name, variable in process.variables.items()}
+
+    def new(self, *kinds: str) -> list[str]:
+        """What the last trigger made happen, as `kind element`, all or only the given kinds."""
+        return [_told(event) for event in self.last.history if not kinds or event.kind in kinds]
+
+    # ---- the engine's part
+
+    def happen(self, trigger: Trigger, leaf: Leaf | None = None) -> World:
+        """One command: the triggering row goes, the core decides on a narrow snapshot or else on the whole, rows change."""
+        if leaf is not None:
+            del self.leaves[leaf.id]
+        self.last = effects = self.decide(trigger, leaf)
+        effects.check()
+        self.apply(effects)
+        return self
+
+    def decide(self, trigger: Trigger, leaf: Leaf | None = None) -> Effects:
+        whole = Snapshot(
+            **self._ids(), scopes=self.scopes, tokens=self.tokens, whole=True, tasks=self._open_tasks(), **self._others(trigger, leaf)
+        )
+        try:
+            return self._advance(self.narrow(trigger, leaf), trigger)
+        except NeedsWholeInstance:
+            self.asked_whole += 1
+            return self._advance(whole, trigger)
+
+    def narrow(self, trigger: Trigger, leaf: Leaf | None = None) -> Snapshot:
+        """As the contract says: the chain of scopes, its owners, the trigger's token, joining tokens, crowded scopes."""
+        token = self.tokens.get(getattr(trigger, "token_id", None))  # type: ignore[arg-type]
+        chain: dict[UUID, ScopeState] = {}
+        tokens = {token.id: token} if token else {}
+        scope = self.scopes.get(token.scope_id) if token else None
+        while scope is not None:
+            chain[scope.id] = scope
+            if scope.token_id is not None:
+                tokens[scope.token_id] = self.tokens[scope.token_id]
+            scope = self.scopes.get(scope.parent_id) if scope.parent_id else None
+        tokens |= {each.id: each for each in self.tokens.values() if each.status == "joining" and each.scope_id in chain}
+        crowded = frozenset(each.scope_id for each in self.tokens.values() if each.id not in tokens) & frozenset(chain)
+        return Snapshot(**self._ids(), scopes=chain, tokens=tokens, crowded=crowded, **self._others(trigger, leaf))
+
+    def _advance(self, snapshot: Snapshot, trigger: Trigger) -> Effects:
+        return advance(self.definition, snapshot, trigger, now=self.now, new_id=self.new_id)
+
+    def _ids(self) -> dict[str, Any]:
+        return dict(
+            tenant_id="",
+            instance_id=self.instance_id,
+            root_id=self.instance_id,
+            definition_id=UUID(int=0),
+            business_key=self.business_key,
+            started_by=self.started_by,
+            revision=0,
+        )
+
+    def _others(self, trigger: Trigger, leaf: Leaf | None) -> dict[str, Any]:
+        token_id = getattr(trigger, "token_id", None)
+        return {"other_leaves": any(each.token_id == token_id and each is not leaf for each in self.leaves.values())}
+
+    def _open_tasks(self) -> tuple[OpenTask, ...]:
+        return tuple(OpenTask(task.id, task.token_id, task.element_id) for task in self.leaves.values() if isinstance(task, NewTask))
+
+    def apply(self, effects: Effects) -> None:
+        """Deletes with their cascades, then moves, then inserts. A task that loses its token without being named is an error."""
+        for task_id in effects.cancelled_tasks:
+            del self.leaves[task_id]
+        for token_id in effects.resolved_incidents_of:
+            self._delete_leaves(token_id, NewIncident)
+        for token_id in effects.gone_tokens:
+            self._delete_token(token_id)
+        for scope_id in effects.gone_scopes:
+            self._delete_scope(scope_id)
+        for moved in effects.moved_tokens:
+            before = self.tokens[moved.id]
+            self.tokens[moved.id] = TokenState(moved.id, before.scope_id, moved.element_id, moved.flow_id, moved.status)
+        for new in effects.new_tokens:
+            assert new.id not in self.tokens
+            self.tokens[new.id] = TokenState(new.id, new.scope_id, new.element_id, new.flow_id, new.status)
+        for opened in effects.new_scopes:
+            self.scopes[opened.id] = ScopeState(opened.id, opened.parent_id, opened.element_id, opened.token_id, {})
+        for (scope_id, name), variable in effects.variables.items():
+            scope = self.scopes[scope_id]
+            self.scopes[scope_id] = ScopeState(
+                scope.id, scope.parent_id, scope.element_id, scope.token_id, {**scope.variables, name: variable}
+            )
+        for leaf in (*effects.tasks, *effects.jobs, *effects.external_tasks, *effects.subscriptions, *effects.incidents):
+            assert leaf.token_id in self.tokens, f"{leaf} hangs off a token that is not there"
+            self.leaves[leaf.id] = leaf
+        self.deliveries += effects.deliveries
+        self._keep(effects)
+        self.check()
+
+    def _keep(self, effects: Effects) -> None:
+        self.events += effects.history
+        self.happened += [_told(event) for event in effects.history]
+        if effects.ended:
+            self.ended = effects.ended
+            self.final = {name: native(variable) for name, variable in (effects.final_variables or {}).items()}
+
+    def _delete_token(self, token_id: UUID) -> None:
+        del self.tokens[token_id]
+        self._delete_leaves(token_id)
+        for scope in [scope for scope in self.scopes.values() if scope.token_id == token_id]:
+            self._delete_scope(scope.id)
+
+    def _delete_scope(self, scope_id: UUID) -> None:
+        del self.scopes[scope_id]
+        for inner in [scope.id for scope in self.scopes.values() if scope.parent_id == scope_id]:
+            if inner in self.scopes:
+                self._delete_scope(inner)
+        for token in [token.id for token in self.tokens.values() if token.scope_id == scope_id]:
+            if token in self.tokens:
+                self._delete_token(token)
+
+    def _delete_leaves(self, token_id: UUID, *kinds: type[Leaf]) -> None:
+        for leaf in [leaf for leaf in self.leaves.values() if leaf.token_id == token_id]:
+            if not kinds or isinstance(leaf, kinds):
+                assert not isinstance(leaf, NewTask), f"task {leaf.element_id} lost its token without being cancelled by name"
+                del self.leaves[leaf.id]
+
+    def check(self) -> None:
+        """What must hold between two commands."""
+        if self.ended:
+            assert not (self.tokens or self.scopes or self.leaves), "an ended instance has rows left"
+            return
+        holding = {leaf.token_id for leaf in self.leaves.values()} | {scope.token_id for scope in self.scopes.values()}
+        for token in self.tokens.values():
+            assert token.scope_id in self.scopes
+            assert token.status == "joining" or token.id in holding, f"token at {token.element_id} waits for nothing"
+
+
+def _typed(variables: dict[str, Any]) -> dict[str, Variable]:
+    return {name: typed(value) for name, value in variables.items()}
+
+
+def _told(event: Any) -> str:
+    return f"{event.kind} {event.element_id}" if event.element_id else event.kind

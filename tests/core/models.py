@@ -6,6 +6,7 @@ in `conditions`, a default in `defaults`. Elements inside a subprocess are named
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -110,7 +111,7 @@ def model(
     nodes: dict[str, Node] = {name: replace(node, id=name) for name, node in elements.items()}
     for chain in chains:
         steps = [step.strip() for step in chain.split("->")]
-        for source, target in zip(steps, steps[1:], strict=False):
+        for source, target in itertools.pairwise(steps):
             name = f"{source}>{target}"
             name += "'" * sum(1 for other in flows if other.rstrip("'") == name)
             flows[name] = Flow(name, source, target, parse(conditions[name]) if name in conditions else None)

@@ -112,15 +112,31 @@ def test_an_instance_that_ends_names_its_process_scope_alone() -> None:
 
 
 def test_values_keep_their_kind_on_their_way() -> None:
-    values = dict(
-        t="x", n=3, d=1.5, yes=True, none=None, day=date(2026, 1, 31), at=datetime(2026, 1, 31, 12, tzinfo=UTC), list=[1, {"a": 0.1}]
-    )
+    values = {
+        "t": "x",
+        "n": 3,
+        "d": 1.5,
+        "yes": True,
+        "none": None,
+        "day": date(2026, 1, 31),
+        "at": datetime(2026, 1, 31, 12, tzinfo=UTC),
+        "list": [1, {"a": 0.1}],
+    }
     run = World(model("start -> a -> end")).start(**values)
     run.complete("a")
     assert run.final == {**values, "d": Decimal("1.5"), "list": [1, {"a": Decimal("0.1")}]}
     assert run.last.final_variables is not None
     kinds = {name: variable.type for name, variable in run.last.final_variables.items()}
-    assert kinds == dict(t="string", n="integer", d="double", yes="boolean", none="null", day="date", at="datetime", list="json")
+    assert kinds == {
+        "t": "string",
+        "n": "integer",
+        "d": "double",
+        "yes": "boolean",
+        "none": "null",
+        "day": "date",
+        "at": "datetime",
+        "list": "json",
+    }
 
 
 def test_unchanged_values_are_neither_written_nor_told() -> None:

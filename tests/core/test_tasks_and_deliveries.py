@@ -40,7 +40,7 @@ def test_everything_about_a_task_may_be_an_expression() -> None:
     assert task.candidate_users == ("bo", "ada")
     assert task.candidate_groups == ("clerks", "managers", "a", "b")
     assert (task.name, task.about, task.priority) == ("Check 33", "order 33", 60)
-    assert task.due_at == datetime(2026, 12, 1, tzinfo=UTC)
+    assert task.due_at == datetime(2026, 12, 1, 23, 59, 59, tzinfo=UTC)
     assert task.follow_up_at == NOW + timedelta(hours=2)
 
 

@@ -157,15 +157,15 @@ class World:
         return advance(self.definition, snapshot, trigger, now=self.now, new_id=self.new_id)
 
     def _ids(self) -> dict[str, Any]:
-        return dict(
-            tenant_id="",
-            instance_id=self.instance_id,
-            root_id=self.instance_id,
-            definition_id=UUID(int=0),
-            business_key=self.business_key,
-            started_by=self.started_by,
-            revision=0,
-        )
+        return {
+            "tenant_id": "",
+            "instance_id": self.instance_id,
+            "root_id": self.instance_id,
+            "definition_id": UUID(int=0),
+            "business_key": self.business_key,
+            "started_by": self.started_by,
+            "revision": 0,
+        }
 
     def _others(self, trigger: Trigger, leaf: Leaf | None) -> dict[str, Any]:
         token_id = getattr(trigger, "token_id", None)

@@ -18,7 +18,7 @@ import psycopg
 from engine.bpmn.definition import ProcessDefinition
 from engine.core.effects import Effects, Event, InvariantBroken
 from engine.core.snapshot import Snapshot
-from engine.db.locks import KEYS
+from engine.db.locks import KEYS, TAKE_MESSAGE
 from engine.db.session import cursor_of
 from engine.db.statements import Mix, writing_statements
 from engine.ids import new_id
@@ -33,12 +33,16 @@ _PERSONAL = frozenset(
 )
 
 
+class MessageGone(Exception):
+    """The stored message that a delivery looked at was gone when it was to be taken: roll back and look again."""
+
+
 @dataclass(slots=True)
 class Change:
     """One write: the leaf that triggered and its fence, the case as it was read, what the core answered, and who acts.
 
-    `leaf`: a key of locks.LEAF, or start | start_by_timer. `request`: text of the request member, whose parameters are
-    `parameters` (with the encoded outcome).
+    `leaf`: a key of locks.LEAF, or start | start_by_job. `request`: text of the request member, whose parameters are
+    `parameters` (with the encoded outcome). `takes_message`: a stored message is consumed at the end.
     """
 
     leaf: str
@@ -51,6 +55,8 @@ class Change:
     mark: str | None = None
     request: str = ""
     parameters: Mapping[str, Any] = field(default_factory=dict)
+    takes_message: UUID | None = None
+    start_subscription: UUID | None = None  # which received it, and stays
 
     @property
     def mix(self) -> Mix:
@@ -73,6 +79,7 @@ class Change:
             deliveries=bool(e.deliveries),
             incidents=bool(e.incidents),
             resolved=bool(e.resolved_incidents_of),
+            keys_later=self.takes_message is not None,
             request=self.request,
         )
 
@@ -85,7 +92,12 @@ class Change:
         """
         e = self.effects
         return bool(
-            e.subscriptions or e.cancelled_tasks or len(e.gone_tokens) > 1 or self.snapshot.crowded or len(writing_statements(self.mix)) > 1
+            e.subscriptions
+            or e.cancelled_tasks
+            or self.takes_message
+            or len(e.gone_tokens) > 1
+            or self.snapshot.crowded
+            or len(writing_statements(self.mix)) > 1
         )
 
 
@@ -104,9 +116,18 @@ def write(conn: psycopg.Connection[Any], change: Change) -> datetime | None:
     _expect_withdrawn(change.effects, row[1])
     if len(statements) > 1:
         cursor.execute(statements[1], {**parameters, "at": at})
-    elif change.effects.subscriptions:
+    if change.takes_message is not None:
+        _take_message(cursor, change, parameters)
+    elif change.effects.subscriptions and len(statements) == 1:
         cursor.execute(KEYS, parameters)
     return at
+
+
+def _take_message(cursor: psycopg.Cursor[Any], change: Change, parameters: Mapping[str, Any]) -> None:
+    opened = parameters.get("subscription_ids", []), parameters.get("job_ids", [])
+    row = cursor.execute(TAKE_MESSAGE, (change.takes_message, *opened, change.start_subscription, new_id())).fetchone()
+    if row is None or not row[0]:
+        raise MessageGone(f"message {change.takes_message}: taken by somebody else, or expired")
 
 
 def _expect_withdrawn(effects: Effects, withdrawn: int) -> None:

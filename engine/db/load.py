@@ -19,6 +19,7 @@ from psycopg.types.json import set_json_loads
 
 from engine.core.snapshot import OpenTask, ScopeState, Snapshot, TokenState
 from engine.core.values import Variable, native
+from engine.db import locks
 from engine.db.session import cursor_of
 
 # Documents come back by the thousand. Integers are kept within 64 bits by `engine.core.values`, so nothing is lost.
@@ -66,6 +67,71 @@ def read_case(conn: psycopg.Connection[Any], kind: str, leaf_id: UUID, *, whole:
 def lock_case(conn: psycopg.Connection[Any], kind: str, leaf_id: UUID, *, whole: bool = False) -> Loaded | None:
     """Lock the root, then the leaf, then read. Inside a transaction that the caller opened."""
     return _one(cursor_of(conn).execute(_LOCK, (kind, leaf_id, whole)).fetchone(), kind, leaf_id, whole)
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """A subscription under its lock. `kind`: catch | start."""
+
+    id: UUID
+    kind: str
+    element_id: str
+    token_id: UUID | None
+    definition_id: UUID
+    definition_status: str
+    definition_version: int
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """The oldest stored message for it, looked at, not yet taken."""
+
+    id: UUID
+    variables: Mapping[str, Variable]
+    correlation_key: str
+
+
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    """A delivery job under its locks. No subscription: it received meanwhile, or its definition was replaced."""
+
+    case: Loaded
+    subscription: Waiting | None
+    message: Stored | None
+
+
+def lock_delivery(conn: psycopg.Connection[Any], job_id: UUID, *, whole: bool = False) -> Delivery | None:
+    """Lock what a delivery of a stored message needs, then read. Inside a transaction that the caller opened."""
+    row = cursor_of(conn).execute(locks.DELIVERY, (job_id, whole)).fetchone()
+    if row is None or row[0] is None:
+        return None
+    document = row[0]
+    case = _one((document["case"],), "job", job_id, whole)
+    if case is None:
+        return None
+    return Delivery(case, _waiting(document["subscription"]), _stored(document["message"]))
+
+
+def _waiting(row: Mapping[str, Any] | None) -> Waiting | None:
+    if row is None:
+        return None
+    token = row["token_id"]
+    return Waiting(
+        UUID(row["id"]),
+        row["kind"],
+        row["element_id"],
+        None if token is None else UUID(token),
+        UUID(row["definition_id"]),
+        row["definition_status"],
+        row["definition_version"],
+    )
+
+
+def _stored(row: Mapping[str, Any] | None) -> Stored | None:
+    if row is None:
+        return None
+    variables = {name: Variable(value["type"], value["value"]) for name, value in row["variables"].items()}
+    return Stored(UUID(row["id"]), variables, row["correlation_key"])
 
 
 # ---- the batch of a worker

@@ -67,6 +67,11 @@ LEAF = {
         f" RETURNING {_OF_LEAF}, l.ended_at AS at)"
     ),
     "job": _LEASED.format(table="job"),
+    # The job of a delivery, and with it the subscription that receives.
+    "message_job": (
+        "received AS (DELETE FROM subscription s USING root WHERE s.id = %(received_by)s RETURNING s.id), "
+        + _LEASED.format(table="job").replace("USING root", "USING root, received")
+    ),
     "external_task": _LEASED.format(table="external_task"),
     "subscription": (
         "go AS (DELETE FROM subscription l USING root WHERE l.id = %(leaf_id)s AND l.kind = 'catch'"
@@ -80,6 +85,12 @@ LEAF = {
     # Cancelling: the root itself is the leaf.
     "instance": f"go AS MATERIALIZED (SELECT {_OF_PARAMETERS}, baton_clock() AS at FROM root)",
 }
+# Level 4 by a command that holds no root: one leased item ends its attempt. `before` is the row as the statement's
+# snapshot has it, for the event alone; status and lease number are compared on the row that is locked.
+FAILING = (
+    "FROM (SELECT id, lease_owner AS owner, leased_at AS began_at FROM {table} WHERE id = %(item_id)s) before"
+    " WHERE l.id = before.id AND l.status = 'leased' AND l.lease_number = %(lease_number)s"
+)
 # The second statement of a write too long for one: the locks are held, the case is that of the first.
 GO_ON = f"go AS MATERIALIZED (SELECT {_OF_PARAMETERS}, %(at)s::timestamptz AS at)"
 
@@ -89,4 +100,17 @@ KEYS = f"SELECT {KEYS_CALL}"
 PUBLISHER_KEYS = (
     "SELECT baton_lock_keys(ARRAY[baton_key_number(%(tenant_id)s, %(name)s, %(key)s)],"
     " ARRAY[baton_key_number(%(tenant_id)s, %(name)s, NULL)])"
+)
+
+# All levels of one delivery of a stored message, in two calls: root or definition, job and subscription before the
+# core; keys and the message itself after the write.
+DELIVERY = "SELECT baton_lock_delivery(%s, %s)"
+TAKE_MESSAGE = "SELECT baton_take_message(%s, %s::uuid[], %s::uuid[], %s, %s)"
+# A delivery that found nothing to do ends its job, under the locks of DELIVERY.
+END_DELIVERY = (
+    "WITH leaf AS (DELETE FROM job l WHERE l.id = %(item_id)s AND l.status = 'leased' AND l.lease_number = %(lease_number)s"
+    f" RETURNING {_OF_LEAF}, l.id, l.element_id)"
+    f" INSERT INTO history (at, {CASE}, kind, element_id, actor, item_id, data)"
+    f" SELECT baton_clock(), {CASE}, 'job_completed', element_id, 'engine', id,"
+    " jsonb_build_object('lease_number', %(lease_number)s::bigint, 'attempt', %(attempt)s::int, 'outcome', %(why)s::text) FROM leaf"
 )

@@ -38,6 +38,7 @@ class Mix:
     deliveries: bool = False
     incidents: bool = False
     resolved: bool = False
+    keys_later: bool = False  # the caller takes the keys together with a message
     request: str = ""  # the request member's text, from engine.commands.requests; empty: none
 
 
@@ -59,7 +60,7 @@ def writing_statements(mix: Mix) -> tuple[str, ...]:
     whole = _joined([*first, asked] if asked else first, end)
     if not second:
         return (whole,)
-    keys = KEYS_CALL if mix.subscriptions else "0"
+    keys = KEYS_CALL if mix.subscriptions and not mix.keys_later else "0"
     return whole, _joined([GO_ON, *second], f"\nSELECT {keys}")
 
 
@@ -74,10 +75,11 @@ def _guards(mix: Mix) -> list[str]:
     return [ROOT_IF_REVISION, LEAF[mix.leaf], *_bump(mix)]
 
 
-# Re-checked under the definition's lock, which stands for its start timers: a deployment that takes them away waits.
+# Re-checked under the definition's lock, which stands for its start timers and start subscriptions: a deployment that
+# takes them away waits.
 _STARTS = {
     "start": ["cause AS (SELECT id FROM definition)"],
-    "start_by_timer": [
+    "start_by_job": [
         "cause AS (DELETE FROM job l USING definition d WHERE l.id = %(leaf_id)s AND l.status = 'leased'"
         " AND l.lease_number = %(fence)s RETURNING d.id)"
     ],
@@ -223,7 +225,5 @@ _DELIVERIES = (
     f"deliveries AS (INSERT INTO delivery (id, {CASE}, created_at, kind, destination, element_id, due_at, available_at, held,"
     " max_attempts, retry, request)"
     " SELECT u.id, go.*, u.kind, u.destination, u.element_id, go.at, go.at,"
-    f" {_HELD.format(kind=chr(39) + 'delivery' + chr(39), topic='u.kind')}, u.max_attempts, u.retry, u.request "
-    + _rows("delivery", "deliveries")
-    + ")"
+    f" {_HELD.format(kind='u.kind', topic=chr(39) * 2)}, u.max_attempts, u.retry, u.request " + _rows("delivery", "deliveries") + ")"
 )

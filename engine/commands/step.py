@@ -1,0 +1,180 @@
+"""One step of a case, whichever command takes it: load, judge, ask the core, write.
+
+The optimistic way: an unlocked read of one statement, the core, ONE guarded write in autocommit. If that found its
+guards stale, or if it would be wrong or would lose too often (`Change.must_lock_first`), lock first: BEGIN, lock and
+load, judge again, the core, the same write, COMMIT. Never a second optimistic try.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Any
+from uuid import UUID
+
+from psycopg import errors
+
+from engine.commands.outcome import Actor, Refusal, Rejected
+from engine.commands.requests import WRITE_REQUEST, Request, encode, is_repeat, recorded, refuse
+from engine.commands.transaction import Connection, transaction
+from engine.core.advance import advance
+from engine.core.effects import Effects, InvariantBroken
+from engine.core.snapshot import NeedsWholeInstance, Trigger
+from engine.db.apply import Change, write
+from engine.db.definitions import DefinitionRefused, compiled
+from engine.db.load import Loaded, lock_case, read_case
+from engine.failpoints import commit_point
+from engine.ids import new_id
+
+NEVER = datetime.min.replace(tzinfo=UTC)
+"""Stands for "when" in an outcome until the database has said it."""
+
+_REQUEST = WRITE_REQUEST.format(outcome="%(outcome)s::jsonb", source="go")
+_REQUEST_AT = WRITE_REQUEST.format(outcome="%(outcome)s::jsonb || jsonb_build_object('at', go.at)", source="go")
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What a command brings to a step.
+
+    `kind`, `leaf_id`: the row that triggers (locks.LEAF). `judge` sees what was loaded and refuses or not; it is asked
+    again after the lock. `trigger` tells the core what happened. `outcome` is what a repeat of `request` shall be told.
+    """
+
+    kind: str
+    leaf_id: UUID
+    actor: str
+    judge: Callable[[Loaded | None], Rejected | None]
+    trigger: Callable[[Loaded], Trigger]
+    outcome: Callable[[Loaded, Effects], Any] | None = None
+    request: Request | None = None
+    lock_first: bool = False
+    whole: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """The step was taken, at this time of the database."""
+
+    loaded: Loaded
+    effects: Effects
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Repeated:
+    """This request was answered before, with this."""
+
+    outcome: Any
+
+
+def take(conn: Connection, step: Step) -> Taken | Repeated | Rejected:
+    """Take the step; raises NoHandlerForError as the core does."""
+    try:
+        return _take(conn, step)
+    except errors.UniqueViolation as error:
+        if step.request is None or not is_repeat(error):
+            raise
+    return Repeated(recorded(conn, step.request))
+
+
+def _take(conn: Connection, step: Step) -> Taken | Rejected:
+    if step.lock_first:
+        return _locked(conn, step)
+    loaded = read_case(conn, step.kind, step.leaf_id, whole=step.whole)
+    refused = step.judge(loaded)
+    if refused is not None or loaded is None:
+        return refused or Rejected(Refusal.NOT_FOUND)
+    try:
+        change = plan(conn, step, loaded)
+    except NeedsWholeInstance:
+        return _locked(conn, replace(step, whole=True))
+    except DefinitionRefused as refusal:
+        return Rejected(Refusal.UNSUPPORTED, str(refusal), problems=refusal.problems, item_id=step.leaf_id)
+    if not change.must_lock_first:
+        with commit_point(conn, "command.before_commit"):
+            at = write(conn, change)
+        if at is not None:
+            return Taken(loaded, change.effects, at)
+    return _locked(conn, step)
+
+
+def _locked(conn: Connection, step: Step) -> Taken | Rejected:
+    """Lock the root and the leaf, then all over again on what is there now."""
+    with transaction(conn):
+        loaded = lock_case(conn, step.kind, step.leaf_id, whole=step.whole)
+        refused = step.judge(loaded)
+        if refused is not None or loaded is None:
+            return refused or Rejected(Refusal.NOT_FOUND)
+        try:
+            change = plan(conn, step, loaded)
+        except NeedsWholeInstance:
+            loaded = read_case(conn, step.kind, step.leaf_id, whole=True)
+            if loaded is None:
+                raise InvariantBroken(f"{step.kind} {step.leaf_id}: expected it under its lock, found nothing") from None
+            change = plan(conn, step, loaded)
+        except DefinitionRefused as refusal:
+            return Rejected(Refusal.UNSUPPORTED, str(refusal), problems=refusal.problems, item_id=step.leaf_id)
+        at = write(conn, change)
+        if at is None:
+            raise InvariantBroken(f"{step.kind} {step.leaf_id}: expected its guards to hold under the root's lock, found them stale")
+    return Taken(loaded, change.effects, at)
+
+
+def plan(conn: Connection, step: Step, loaded: Loaded) -> Change:
+    """Ask the core, and make of its answer the write of this step."""
+    snapshot = loaded.snapshot
+    if snapshot is None:
+        raise InvariantBroken(f"{step.kind} {step.leaf_id}: expected an instance, found none")
+    definition = compiled(conn, snapshot.definition_id)
+    effects = advance(definition, snapshot, step.trigger(loaded), now=loaded.now, new_id=new_id)
+    request, parameters = request_member(step.request, step.outcome(loaded, effects) if step.outcome else None)
+    return Change(
+        leaf=step.kind,
+        leaf_id=step.leaf_id,
+        fence=loaded.leaf.fence,
+        snapshot=snapshot,
+        definition=definition,
+        effects=effects,
+        actor=step.actor,
+        mark=loaded.mark,
+        request=request,
+        parameters=parameters,
+    )
+
+
+def request_member(request: Request | None, outcome: Any) -> tuple[str, Mapping[str, Any]]:
+    """The request member of a writing statement and its parameters. An outcome's `at` is what the database says."""
+    if request is None:
+        return "", {}
+    text = _REQUEST_AT if hasattr(outcome, "at") else _REQUEST
+    return text, {**request.params(), "outcome": encode(outcome)}
+
+
+# ---- refusals that several commands share
+
+
+def marked(loaded: Loaded, *, even_suspended: bool = False) -> Rejected | None:
+    """What has become of the case, or is being done to it, as a refusal."""
+    if loaded.instance_status != "running" or loaded.root_status != "running":
+        return Rejected(Refusal.INSTANCE_ENDED, by=loaded.ended_by, at=loaded.ended_at, item_id=loaded.leaf.id)
+    match loaded.mark:
+        case "cancelling":
+            return Rejected(Refusal.INSTANCE_CANCELLING, item_id=loaded.leaf.id)
+        case "suspending" | "suspended" if not even_suspended:
+            return Rejected(Refusal.INSTANCE_SUSPENDED, item_id=loaded.leaf.id)
+    return None
+
+
+def answer(conn: Connection, command: str, actor: Actor, rejected: Rejected, request: Request | None) -> Any:
+    """Record a refusal (R10), with the name that people know its `by` under."""
+    if rejected.by is not None and rejected.by_name is None:
+        rejected = replace(rejected, by_name=display_name(conn, actor.tenant_id, rejected.by))
+    return refuse(conn, command, actor.username, actor.tenant_id, rejected, request)
+
+
+def display_name(conn: Connection, tenant_id: str, username: str) -> str | None:
+    """What people call this user; None for somebody who is not, or no longer, among them."""
+    row = conn.execute("SELECT display_name FROM person WHERE tenant_id = %s AND username = %s", (tenant_id, username)).fetchone()
+    return None if row is None else row[0]

@@ -1,0 +1,143 @@
+"""A person gives new attempts to what rests as failed beside an incident.
+
+A job, an external task or a delivery is one leaf and one statement: the attempts, the incident, the history and the
+audit change together or not at all, so a job without attempts is never free and an incident never stands alone. A token
+that could not go on tries again in a step of its case.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import UUID
+
+from psycopg import errors
+
+from engine.commands.may import may
+from engine.commands.outcome import Actor, FieldProblem, ItemRetried, Refusal, Rejected
+from engine.commands.requests import WRITE_REQUEST, Request, encode, is_repeat, recorded, request_for
+from engine.commands.step import Repeated, Step, answer, marked, take
+from engine.commands.transaction import Connection, command
+from engine.core.snapshot import Retried
+from engine.db.acquire import WORK
+from engine.db.load import Loaded
+from engine.db.session import cursor_of
+from engine.failpoints import commit_point
+
+MOST_ATTEMPTS = 100
+
+
+@command
+def retry_item(
+    conn: Connection, kind: str, item_id: UUID, *, actor: Actor, attempts: int = 1, request_id: str | None = None
+) -> ItemRetried | Rejected:
+    """Let what failed be tried again, `attempts` times at least once. `kind`: job | external_task | delivery | token.
+
+    Locks: the item; for a token the root and the token. Refuses: NOT_ALLOWED, INVALID, NOT_FOUND, INSTANCE_… (tokens),
+    NOT_FAILED with whoever was first.
+    """
+    if not may(actor, "retry", kind):
+        return Rejected(Refusal.NOT_ALLOWED)
+    if not 1 <= attempts <= MOST_ATTEMPTS:
+        problem = FieldProblem("attempts", f"expected 1 to {MOST_ATTEMPTS}, found {attempts}")
+        return Rejected(Refusal.INVALID, problem.message, problems=(problem,), item_id=item_id)
+    request = request_for(actor, request_id, "retry_item", [kind, item_id], attempts)
+    retry = _retry_token if kind == "token" else _retry_work
+    outcome: ItemRetried | Rejected = retry(conn, kind, item_id, actor, attempts, request)
+    return outcome
+
+
+# ---- leased work
+
+
+def _retry_work(conn: Connection, kind: str, item_id: UUID, actor: Actor, attempts: int, request: Request | None) -> Any:
+    values: dict[str, Any] = {"item_id": item_id, "tenant_id": actor.tenant_id, "actor": actor.username, "attempts": attempts}
+    if request is not None:
+        values.update(request.params(), outcome=encode(ItemRetried(item_id, attempts)))
+    try:
+        with commit_point(conn, "command.before_commit"):
+            row = cursor_of(conn).execute(_RETRY[kind][request is not None], values).fetchone()
+    except errors.UniqueViolation as error:
+        if not is_repeat(error):
+            raise
+        row = None
+    if row is not None:
+        return ItemRetried(item_id, attempts)
+    first = recorded(conn, request)
+    return first or answer(conn, "retry_item", actor, _not_failed(conn, kind, item_id, actor), request)
+
+
+def _not_failed(conn: Connection, kind: str, item_id: UUID, actor: Actor) -> Rejected:
+    """Why not: there is, or was, no such item; or it is not failed any more, and who gave it attempts."""
+    found = conn.execute(f"SELECT status FROM {WORK[kind].table} WHERE id = %s AND tenant_id = %s", (item_id, actor.tenant_id)).fetchone()
+    before = conn.execute(
+        _BEFORE, (item_id, actor.tenant_id, [f"{kind}_{what}" for what in ("retried", "completed", "skipped")])
+    ).fetchone()
+    if found is None and before is None:
+        return Rejected(Refusal.NOT_FOUND)
+    state = found[0] if found else "ended"
+    by, at = before or (None, None)
+    return Rejected(Refusal.NOT_FAILED, f"expected failed, found {state}", by, at=at, item_id=item_id)
+
+
+_BEFORE = "SELECT actor, at FROM history WHERE item_id = %s AND tenant_id = %s AND kind = ANY (%s) ORDER BY id DESC LIMIT 1"
+
+
+def _statements(table: str) -> tuple[str, str]:
+    """Without and with a request row. The new attempts come on top of those that are spent: the count never goes back."""
+    text = f"""
+WITH leaf AS (
+  UPDATE {table} l SET status = 'available', max_attempts = l.attempts + %(attempts)s, available_at = baton_clock(), level = l.priority
+  WHERE l.id = %(item_id)s AND l.tenant_id = %(tenant_id)s AND l.status = 'failed' RETURNING l.*
+), resolved AS (
+  DELETE FROM incident i USING leaf WHERE i.{table}_id = leaf.id RETURNING i.id
+), event AS (
+  INSERT INTO history (at, tenant_id, root_id, instance_id, definition_id, kind, element_id, actor, item_id, data)
+  SELECT available_at, tenant_id, root_id, instance_id, definition_id, e.kind, element_id, %(actor)s, id,
+    jsonb_build_object('attempts_left', %(attempts)s::int, 'attempt', attempts, 'lease_number', lease_number,
+      'incident_id', (SELECT id FROM resolved))
+  FROM leaf CROSS JOIN LATERAL (VALUES ('{table}_retried'), ('incident_resolved')) AS e (kind)
+  WHERE e.kind <> 'incident_resolved' OR EXISTS (SELECT FROM resolved)
+), noted AS (
+  INSERT INTO audit (at, tenant_id, actor, action, object_kind, object_id, detail)
+  SELECT available_at, tenant_id, %(actor)s, 'retry', '{table}', id::text, jsonb_build_object('attempts', %(attempts)s::int) FROM leaf
+)"""
+    request = f", press AS ({WRITE_REQUEST.format(outcome='%(outcome)s::jsonb', source='leaf')})"
+    end = " SELECT id FROM leaf"
+    return text + end, text + request + end
+
+
+_RETRY = {table: _statements(table) for table in WORK}
+
+
+# ---- tokens
+
+
+def _retry_token(conn: Connection, kind: str, item_id: UUID, actor: Actor, attempts: int, request: Request | None) -> Any:
+    step = Step(
+        kind="token",
+        leaf_id=item_id,
+        actor=actor.username,
+        judge=lambda loaded: _judge_token(loaded, item_id, actor),
+        trigger=lambda _: Retried(item_id),
+        outcome=lambda _, __: ItemRetried(item_id, attempts),
+        request=request,
+        lock_first=True,
+    )
+    match take(conn, step):
+        case Rejected() as rejected:
+            first = recorded(conn, request)
+            return first or answer(conn, "retry_item", actor, rejected, request)
+        case Repeated() as repeated:
+            return repeated.outcome
+        case _:
+            return ItemRetried(item_id, attempts)
+
+
+def _judge_token(loaded: Loaded | None, item_id: UUID, actor: Actor) -> Rejected | None:
+    if loaded is None or loaded.snapshot is None or loaded.snapshot.tenant_id != actor.tenant_id:
+        return Rejected(Refusal.NOT_FOUND)
+    if refused := marked(loaded):
+        return refused
+    if loaded.leaf.status != "failed":
+        return Rejected(Refusal.NOT_FAILED, f"expected failed, found {loaded.leaf.status}", item_id=item_id)
+    return None

@@ -129,10 +129,11 @@ class ServiceTaskConfig:
 
 @dataclass(frozen=True, slots=True)
 class TimerConfig:
-    """A timer event definition (10.5.5). `type`: "date", "duration" or "cycle"."""
+    """A timer event definition (10.5.5). `type`: "date", "duration" or "cycle". engine.bpmn.times reads its value."""
 
     type: str
     expression: Expression
+    zone: str = "UTC"  # IANA zone of cron cycles and of texts without a zone (baton:timeZone)
 
 
 @dataclass(frozen=True, slots=True)

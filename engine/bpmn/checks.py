@@ -1,0 +1,240 @@
+"""Rules of structure over a process that is read: which flows, starts, gateways and boundary events fit together.
+
+Each check names every violation with element and line. Clauses are those of BPMN 2.0.2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container, Iterable, Mapping
+from dataclasses import dataclass
+
+from engine.bpmn import names
+from engine.bpmn.context import Context, named
+from engine.bpmn.definition import BoundaryConfig, CatchConfig, Flow, Node, StartConfig
+from engine.bpmn.names import Element
+from engine.bpmn.support import Supported
+
+
+@dataclass(frozen=True, slots=True)
+class Structure:
+    """One process with everything that the checks look at."""
+
+    process: Element
+    nodes: Mapping[str, Node]
+    flows: Mapping[str, Flow]
+    sources: Mapping[str, Element]
+    table: Mapping[str, Supported]
+    starts: Mapping[str | None, tuple[str, ...]]
+    drawn: Mapping[str, int]  # flows that leave an id, those with problems included
+    known: Container[str]  # every id of the file's processes, those of refused elements included
+    context: Context
+
+    def problem(self, key: str, what: str, why: str) -> None:
+        element = self.sources[key]
+        self.context.problem(element, f"{named(element)} {what}", why)
+
+
+def check(structure: Structure) -> None:
+    """Every rule, over every element."""
+    for rule in RULES:
+        rule(structure)
+
+
+def _starts(structure: Structure) -> None:
+    """10.5.2: a process has start events, at most one of them none; a subprocess has exactly one, and that is none."""
+    for scope, starts in structure.starts.items():
+        place = structure.process if scope is None else structure.sources[scope]
+        plain = [key for key in starts if _is_none_start(structure.nodes[key])]
+        if not starts:
+            if not _has_refused_start(place):
+                structure.context.problem(place, f"{named(place)} has no start event", "a start event")
+            continue
+        for key in plain[1:]:
+            structure.problem(key, f"is a second none start event, besides {plain[0]!r}", "one none start event in each scope")
+        if scope is not None:
+            for key in set(starts) - set(plain):
+                structure.problem(
+                    key, "starts an embedded subprocess by an event", "a none start event: the subprocess starts when it is entered"
+                )
+
+
+def _is_none_start(node: Node) -> bool:
+    return not (isinstance(node.config, StartConfig) and (node.config.timer or node.config.message)) and node.kind == "start_event"
+
+
+def _has_refused_start(place: Element) -> bool:
+    """A start event that was refused is named already; its absence need not be."""
+    return next(names.bpmn(place, "startEvent"), None) is not None
+
+
+def _ends_of_flows(structure: Structure) -> None:
+    """8.3.13: what has no incoming flows, and what has no outgoing ones."""
+    for flow in structure.flows.values():
+        target, source = structure.table[flow.target], structure.table[flow.source]
+        if target.role == "start":
+            structure.problem(flow.id, f"leads to the start event {flow.target!r}", "no flow into a start event")
+        if target.role == "boundary":
+            structure.problem(flow.id, f"leads to the boundary event {flow.target!r}", "no flow into a boundary event")
+        if source.role == "end":
+            structure.problem(flow.id, f"leaves the end event {flow.source!r}", "no flow out of an end event")
+
+
+def _listed_flows(structure: Structure) -> None:
+    """The incoming and outgoing children of a node repeat what flows say; they must not say otherwise."""
+    for key, node in structure.nodes.items():
+        for tag, flows in (("incoming", node.incoming), ("outgoing", node.outgoing)):
+            for child in names.bpmn(structure.sources[key], tag):
+                listed = names.reference(names.text(child))
+                flow = structure.flows.get(listed or "")
+                if flow is not None and listed not in flows:
+                    structure.problem(
+                        key,
+                        f"lists {listed!r} as {tag}, which {_leads(flow)}",
+                        f"a flow that {'enters' if tag == 'incoming' else 'leaves'} it",
+                    )
+
+
+def _leads(flow: Flow) -> str:
+    return f"leads from {flow.source!r} to {flow.target!r}"
+
+
+def _conditions(structure: Structure) -> None:
+    """8.3.13 and 10.6.2: who may have conditional flows, and who must."""
+    for key, node in structure.nodes.items():
+        supported = structure.table[key]
+        for flow in (structure.flows[each] for each in node.outgoing):
+            has_condition = _has_condition(structure.sources[flow.id])
+            if has_condition and not supported.conditional:
+                structure.problem(
+                    flow.id,
+                    f"has a condition and leaves {named(structure.sources[key])}",
+                    "a condition only after an exclusive gateway or an activity",
+                )
+            if has_condition and node.default == flow.id:
+                structure.problem(
+                    flow.id, f"has a condition and is the default flow of {key!r}", "no condition: it is taken when no other flow is"
+                )
+            if node.kind == "exclusive_gateway" and len(node.outgoing) > 1 and not has_condition and node.default != flow.id:
+                structure.problem(
+                    flow.id,
+                    f"has no condition and is one of several that leave {named(structure.sources[key])}",
+                    "a condition, or to be the default flow",
+                )
+        if node.default is not None and not supported.conditional:
+            structure.problem(key, f"has the default flow {node.default!r}", "a default flow only at an exclusive gateway or an activity")
+
+
+def _has_condition(flow: Element) -> bool:
+    """Also one that could not be read: that is named already."""
+    return next(names.bpmn(flow, "conditionExpression"), None) is not None
+
+
+def _boundaries(structure: Structure) -> None:
+    """10.5.4: a boundary event is attached to an activity of its own scope."""
+    for key, node in structure.nodes.items():
+        if not isinstance(node.config, BoundaryConfig):
+            continue
+        host = node.config.attached_to
+        if not host:
+            structure.problem(key, "is attached to nothing", "attachedToRef: the id of an activity")
+        elif host not in structure.nodes:
+            if host not in structure.known:  # else it was refused, and is named already
+                structure.problem(
+                    key, f"is attached to {host!r}, which does not exist", "attachedToRef: the id of an activity of this process"
+                )
+        elif not structure.table[host].activity:
+            structure.problem(key, f"is attached to {named(structure.sources[host])}", "attachedToRef: the id of an activity")
+        elif structure.nodes[host].parent != node.parent:
+            structure.problem(key, f"is attached to {host!r} in another scope", "an activity of the same process or subprocess")
+    _check_same_error(structure)
+
+
+def _check_same_error(structure: Structure) -> None:
+    """Two boundary events of one activity that catch the same error: which one gets it would be chance."""
+    for host in structure.nodes.values():
+        caught: dict[str | None, str] = {}
+        for key in host.attached:
+            config = structure.nodes[key].config
+            if not isinstance(config, BoundaryConfig) or config.error is None:
+                continue
+            code = config.error.code
+            if code in caught:
+                what = f"catches {'every error' if code is None else f'the error {code!r}'} like {caught[code]!r} on the same activity"
+                structure.problem(key, what, "one boundary event for each error")
+            caught.setdefault(code, key)
+
+
+def _event_gateways(structure: Structure) -> None:
+    """10.6.6: an event-based gateway leads to two or more catch events, which have no other way in."""
+    for key, node in structure.nodes.items():
+        if node.kind != "event_based_gateway":
+            continue
+        drawn = structure.drawn.get(key, 0)
+        if drawn < 2:
+            structure.problem(key, f"has {drawn} outgoing flows", "two or more, each to an event")
+        for flow in (structure.flows[each] for each in node.outgoing):
+            target = structure.nodes[flow.target]
+            if not isinstance(target.config, CatchConfig):
+                what = f"is an event-based gateway followed by {named(structure.sources[target.id])}"
+                structure.problem(key, what, "only intermediate catch events with a timer or a message behind it")
+            elif len(target.incoming) > 1:
+                structure.problem(
+                    target.id,
+                    f"follows the event-based gateway {key!r} and has {len(target.incoming)} incoming flows",
+                    "only the flow from the gateway",
+                )
+
+
+def _gateways_without_way_out(structure: Structure) -> None:
+    """10.6: a gateway controls flows that leave it."""
+    for key in structure.nodes:
+        if structure.table[key].role == "gateway" and not structure.drawn.get(key):
+            structure.problem(key, "has no outgoing flow", "one or more: a gateway is no end")
+
+
+def _reachability(structure: Structure) -> None:
+    """Warnings: elements that no token can reach, and those from which none can come to an end. Silent beside problems."""
+    if structure.context.problems:
+        return
+    backwards: dict[str, list[str]] = {}
+    for key in structure.nodes:
+        for following in _onward(structure, key):
+            backwards.setdefault(following, []).append(key)
+    reached = _spread((key for starts in structure.starts.values() for key in starts), lambda key: _onward(structure, key))
+    finals = (key for key, node in structure.nodes.items() if not node.outgoing)
+    ending = _spread(finals, lambda key: backwards.get(key, ()))
+    for key in structure.nodes:
+        element = structure.sources[key]
+        if key not in reached:
+            structure.context.warn(element, f"{named(element)} is never reached", "a way to it from a start event")
+        elif key not in ending:
+            structure.context.warn(element, f"{named(element)} leads to no end", "a way from it to where a token ends")
+
+
+def _onward(structure: Structure, key: str) -> list[str]:
+    """Where a token may go next: along a flow, or out of a boundary event."""
+    node = structure.nodes[key]
+    return [structure.flows[flow].target for flow in node.outgoing] + [each for each in node.attached if each in structure.nodes]
+
+
+def _spread(starts: Iterable[str], onward: Callable[[str], Iterable[str]]) -> set[str]:
+    reached: set[str] = set()
+    waiting = list(starts)
+    while waiting:
+        key = waiting.pop()
+        if key not in reached:
+            reached.add(key)
+            waiting.extend(onward(key))
+    return reached
+
+
+RULES: tuple[Callable[[Structure], None], ...] = (
+    _starts,
+    _ends_of_flows,
+    _listed_flows,
+    _conditions,
+    _boundaries,
+    _event_gateways,
+    _gateways_without_way_out,
+    _reachability,
+)

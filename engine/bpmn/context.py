@@ -1,0 +1,147 @@
+"""What the parsers of elements share while one file is read: the problems found so far, and what was looked at.
+
+Every vendor attribute and extension element that a parser asks for is noted as read; `report_unread` warns about the
+others, so that a parser in a new file needs no second list of what it knows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, field
+
+from engine.bpmn import names
+from engine.bpmn.definition import Problem
+from engine.bpmn.names import BPMN, CAMUNDA_LIKE, XSI, Element
+from engine.bpmn.times import TimerError, parse_timer
+from engine.expressions import Expression, ExpressionError, constant, parse
+from engine.expressions.parse import Compiled
+
+MAX_NAME = 255  # characters of ids, message names, topics: they are parts of index keys
+
+
+@dataclass(slots=True)
+class Context:
+    """One file being read."""
+
+    file: str | None = None
+    handlers: Collection[str] | None = None  # names that workers of this installation know; None: not checked
+    problems: list[Problem] = field(default_factory=list)
+    warnings: list[Problem] = field(default_factory=list)
+    messages: dict[str, Element] = field(default_factory=dict)  # root elements by id
+    errors: dict[str, Element] = field(default_factory=dict)
+    _read: set[tuple[Element, str]] = field(default_factory=set)  # holding the element keeps its identity
+
+    # ---- reporting
+
+    def problem(self, element: Element | None, what: str, why: str) -> None:
+        self.problems.append(self._about(element, what, why))
+
+    def warn(self, element: Element | None, what: str, why: str) -> None:
+        self.warnings.append(self._about(element, what, why))
+
+    def _about(self, element: Element | None, what: str, why: str) -> Problem:
+        if element is None:
+            return Problem(None, None, what, why, self.file)
+        return Problem(nearest_id(element), names.line(element), what, why, self.file)
+
+    # ---- reading
+
+    def attribute(self, element: Element, name: str, *spaces: str) -> str | None:
+        """A vendor attribute: in our namespace or one that means the same, or in the given ones. Noted as read."""
+        found = None
+        for space in spaces or (names.BATON, *CAMUNDA_LIKE):
+            tag = f"{{{space}}}{name}"
+            value = element.get(tag)
+            if value is not None:
+                self._read.add((element, tag))
+                found = value if found is None else found
+        return found
+
+    def extension(self, element: Element, name: str, *spaces: str) -> Element | None:
+        """The first extension element of that name. Noted as read."""
+        return next(self.extensions(element, name, *spaces), None)
+
+    def extensions(self, element: Element, name: str, *spaces: str) -> Iterator[Element]:
+        """The extension elements of that name, each noted as read."""
+        wanted = {f"{{{space}}}{name}" for space in spaces or (names.BATON, *CAMUNDA_LIKE)}
+        for child in names.extensions(element):
+            if child.tag in wanted:
+                self._read.add((child, ""))
+                yield child
+
+    def expression(self, element: Element, text: str | None, where: str, *, language: str = "juel") -> Compiled | None:
+        """The expression, None if there is no text; a text that is none is a problem of the element."""
+        if text is None or not text.strip():
+            return None
+        try:
+            return parse(text.strip(), language=language)
+        except ExpressionError as error:
+            self.problem(element, f"{where} is not an expression: {error}", "an expression as docs/expressions.md describes it")
+            return None
+
+    def expressions(self, element: Element, text: str | None, where: str) -> tuple[Expression, ...]:
+        """A comma separated list, of which each item may be an expression. A list that expressions make is one item."""
+        found = (self.expression(element, part, where) for part in split_list(text or ""))
+        return tuple(expression for expression in found if expression is not None)
+
+    def zeebe(self, element: Element, text: str | None, where: str) -> Compiled | None:
+        """A Zeebe attribute: `= path` is FEEL, anything else is text."""
+        if text is None or not text.strip():
+            return None
+        return self.expression(element, text, where, language="feel") if text.strip().startswith("=") else constant(text.strip())
+
+    def timer(self, element: Element, kind: str, expression: Expression) -> None:
+        """A timer whose expression is plain text must already be one."""
+        if expression.is_constant:
+            try:
+                parse_timer(kind, expression.evaluate({}))
+            except TimerError as error:
+                self.problem(element, f"the timer's {kind} cannot be read: {error}", "ISO 8601, or cron for a cycle")
+
+    # ---- what nobody asked for
+
+    def report_unread(self, element: Element) -> None:
+        """Warn about the foreign attributes and extension elements of this element that no parser asked for."""
+        for key in element.attrib:
+            tag = str(key)
+            if names.split(tag)[0] in ("", BPMN, XSI) or (element, tag) in self._read:
+                continue
+            self._ignored(element, f"the attribute {names.shown(tag)}")
+        for child in names.extensions(element):
+            if (child, "") not in self._read:
+                self._ignored(child, f"the extension element {names.shown(str(child.tag))}")
+
+    def _ignored(self, element: Element, what: str) -> None:
+        self.warn(element, f"{what} is not read", "the process runs as if it were not there")
+
+
+def nearest_id(element: Element) -> str | None:
+    """The id of the element, or of the nearest one around it that has one."""
+    around: Element | None = element
+    while around is not None:
+        if (found := around.get("id")) and names.namespace(around) == BPMN:
+            return str(found)
+        around = around.getparent()
+    return None
+
+
+def named(element: Element) -> str:
+    """An element as problems call it: its tag with its name or id."""
+    label = element.get("name") or element.get("id")
+    return f"{names.shown(str(element.tag))} '{' '.join(label.split())[:80]}'" if label else f"a {names.shown(str(element.tag))} without id"
+
+
+def split_list(text: str) -> list[str]:
+    """Split at the commas that are outside `${…}`."""
+    parts, depth, current = [], 0, ""
+    for at, sign in enumerate(text):
+        if sign == "{" and at and text[at - 1] in "$#":
+            depth += 1
+        elif sign == "}" and depth:
+            depth -= 1
+        if sign == "," and not depth:
+            parts.append(current)
+            current = ""
+        else:
+            current += sign
+    return [part.strip() for part in (*parts, current) if part.strip()]

@@ -1,0 +1,33 @@
+"""Boundary events: timer, message, error (BPMN 2.0.2, 10.5.4 and 13.5.3)."""
+
+from __future__ import annotations
+
+from engine.bpmn import names
+from engine.bpmn.context import Context, named
+from engine.bpmn.definition import BoundaryConfig
+from engine.bpmn.elements import events
+from engine.bpmn.names import Element
+from engine.bpmn.support import Supported, register
+
+
+def register_all() -> None:
+    supported = Supported("boundary_event", "boundary", parse)
+    for event in ("timerEventDefinition", "messageEventDefinition", "errorEventDefinition"):
+        register("boundaryEvent", supported, event=event)
+
+
+def parse(element: Element, context: Context) -> BoundaryConfig:
+    """What it is attached to is checked by the reader, which knows all elements."""
+    interrupting = names.flag(element.get("cancelActivity"), default=True)
+    error = events.error(element, context)
+    if error is not None and not interrupting:
+        context.problem(
+            element, f"{named(element)} catches an error and does not cancel its activity", "cancelActivity true: errors always interrupt"
+        )
+    return BoundaryConfig(
+        attached_to=names.reference(element.get("attachedToRef")) or "",
+        interrupting=interrupting,
+        timer=events.timer(element, context),
+        message=events.message(element, context),
+        error=error,
+    )

@@ -1,0 +1,19 @@
+"""Intermediate catch events: timer, message (BPMN 2.0.2, 10.5.4)."""
+
+from __future__ import annotations
+
+from engine.bpmn.context import Context
+from engine.bpmn.definition import CatchConfig
+from engine.bpmn.elements import events
+from engine.bpmn.names import Element
+from engine.bpmn.support import Supported, register
+
+
+def register_all() -> None:
+    supported = Supported("intermediate_catch_event", "catch", parse)
+    register("intermediateCatchEvent", supported, event="timerEventDefinition")
+    register("intermediateCatchEvent", supported, event="messageEventDefinition")
+
+
+def parse(element: Element, context: Context) -> CatchConfig:
+    return CatchConfig(timer=events.timer(element, context), message=events.message(element, context))

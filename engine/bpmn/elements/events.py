@@ -1,0 +1,135 @@
+"""Event definitions: timer, message, error (BPMN 2.0.2, 10.5.5). Shared by the parsers of events."""
+
+from __future__ import annotations
+
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from engine.bpmn import names
+from engine.bpmn.context import MAX_NAME, Context, named
+from engine.bpmn.definition import ErrorConfig, MessageConfig, TimerConfig
+from engine.bpmn.names import ZEEBE, Element
+from engine.expressions import Expression
+
+TIMER_KINDS = {"timeDate": "date", "timeDuration": "duration", "timeCycle": "cycle"}
+
+
+def definition_of(event: Element, tag: str) -> Element | None:
+    """The event definition of that tag inside an event."""
+    return next(names.bpmn(event, tag), None)
+
+
+def timer(event: Element, context: Context) -> TimerConfig | None:
+    """A cycle on an event that happens once stands for its first occurrence."""
+    definition = definition_of(event, "timerEventDefinition")
+    if definition is None:
+        return None
+    context.report_unread(definition)
+    given = list(names.bpmn(definition, *TIMER_KINDS))
+    if len(given) != 1:
+        found = "none of them" if not given else " and ".join(names.local(child) for child in given)
+        context.problem(definition, f"the timer of {named(event)} has {found}", "one of timeDate, timeDuration, timeCycle")
+        return None
+    kind = TIMER_KINDS[names.local(given[0])]
+    if not names.text(given[0]).strip():
+        context.problem(given[0], f"the timer of {named(event)} has an empty {names.local(given[0])}", "an expression, or text in ISO 8601")
+        return None
+    expression = context.expression(given[0], names.text(given[0]), f"the {kind} of the timer of {named(event)}")
+    if expression is None:
+        return None
+    context.timer(given[0], kind, expression)
+    return TimerConfig(kind, expression, zone=_zone(event, definition, context))
+
+
+def _zone(event: Element, definition: Element, context: Context) -> str:
+    zone = context.attribute(definition, "timeZone", names.BATON) or context.attribute(event, "timeZone", names.BATON) or "UTC"
+    try:
+        ZoneInfo(zone)
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        context.problem(definition, f"the timer of {named(event)} is in the zone {zone!r}", "a zone such as Europe/Berlin")
+        return "UTC"
+    return zone
+
+
+def message(event: Element, context: Context, *, throws: bool = False) -> MessageConfig | None:
+    definition = definition_of(event, "messageEventDefinition")
+    if definition is None:
+        return None
+    target = _message_element(event, definition, context)
+    if target is None:
+        return None
+    name = context.expression(target, target.get("name"), f"the name of {named(target)}")
+    if name is None:
+        if not (target.get("name") or "").strip():
+            context.problem(
+                target, f"{named(target)}, which {named(event)} refers to, has no name", "a name: messages are correlated by it"
+            )
+        return None
+    if name.is_constant and len(str(name.evaluate({}))) > MAX_NAME:
+        context.problem(target, f"the name of {named(target)} is too long", f"at most {MAX_NAME} characters")
+    key = None if throws else _key(event, definition, target, context)
+    places = (definition, event, target)
+    config = MessageConfig(
+        name,
+        key=key,
+        destination=_first(places, "destination", context, event) if throws else None,
+        method=(_attribute(places, "method", context) or "POST").upper() if throws else "POST",
+        body=_first(places, "body", context, event) if throws else None,
+    )
+    for place in (definition, target):
+        context.report_unread(place)
+    return config
+
+
+def _message_element(event: Element, definition: Element, context: Context) -> Element | None:
+    wanted = names.reference(definition.get("messageRef"))
+    if wanted is None:
+        context.problem(definition, f"{named(event)} names no message", "a messageRef")
+        return None
+    found = context.messages.get(wanted)
+    if found is None:
+        context.problem(
+            definition, f"{named(event)} refers to the message {wanted!r}, which does not exist", "the id of a message of this file"
+        )
+    return found
+
+
+def _key(event: Element, definition: Element, target: Element, context: Context) -> Expression | None:
+    """zeebe:subscription on the message, else baton:correlationKey; None stands for the business key."""
+    where = f"the correlation key of {named(target)}"
+    subscription = context.extension(target, "subscription", ZEEBE)
+    if subscription is not None:
+        text = subscription.get("correlationKey")
+        if text and not text.strip().startswith("="):  # an expression in either language
+            return context.expression(target, text, where)
+        if key := context.zeebe(target, text, where):
+            return key
+    return _first((definition, event, target), "correlationKey", context, event)
+
+
+def _first(places: tuple[Element, ...], name: str, context: Context, event: Element) -> Expression | None:
+    return context.expression(event, _attribute(places, name, context), f"baton:{name} of {named(event)}")
+
+
+def _attribute(places: tuple[Element, ...], name: str, context: Context) -> str | None:
+    found = [context.attribute(place, name, names.BATON) for place in places]
+    return next((value for value in found if value is not None), None)
+
+
+def error(event: Element, context: Context) -> ErrorConfig | None:
+    """An error to catch. Without errorRef, or with an error that has no code, it catches every error."""
+    definition = definition_of(event, "errorEventDefinition")
+    if definition is None:
+        return None
+    code_variable = context.attribute(definition, "errorCodeVariable")
+    message_variable = context.attribute(definition, "errorMessageVariable")
+    context.report_unread(definition)
+    wanted = names.reference(definition.get("errorRef"))
+    if wanted is None:
+        return ErrorConfig(None, code_variable, message_variable)
+    found = context.errors.get(wanted)
+    if found is None:
+        context.problem(
+            definition, f"{named(event)} refers to the error {wanted!r}, which does not exist", "the id of an error of this file"
+        )
+        return None
+    return ErrorConfig((found.get("errorCode") or "").strip() or None, code_variable, message_variable)

@@ -1,0 +1,134 @@
+"""Service task (BPMN 2.0.2, 10.3.3.1): bound to a handler, to a topic of external workers, or to a delivery."""
+
+from __future__ import annotations
+
+import re
+
+from engine.bpmn import names
+from engine.bpmn.context import MAX_NAME, Context, named
+from engine.bpmn.definition import ServiceTaskConfig
+from engine.bpmn.mappings import inputs, outputs
+from engine.bpmn.names import CAMUNDA_LIKE, ZEEBE, Element
+from engine.bpmn.retries import Retry, parse_retry
+from engine.bpmn.support import Supported, register
+from engine.bpmn.times import DurationTimer, TimerError, parse_timer
+
+DELIVERIES = {"http.deliver": ("url", "destination"), "mail.send": ("to",)}  # topic: inputs of which one must be given
+DEFAULT_ATTEMPTS = 3
+EXTERNAL = ("external", "external-worker")
+JAVA = ("class", "expression")
+WAYS = 'baton:handler="name", camunda:type="external" with camunda:topic, zeebe:taskDefinition, or camunda:delegateExpression="${name}"'
+
+_BEAN = re.compile(r"[$#]\{\s*([^\W\d][\w.-]*)\s*\}")
+
+
+def register_all() -> None:
+    register("serviceTask", Supported("service_task", "activity", parse, conditional=True))
+
+
+def parse(element: Element, context: Context) -> ServiceTaskConfig | None:
+    binding = _binding(element, context)
+    given = inputs(element, context)
+    produced = outputs(element, context)
+    retry = _retry(element, context)
+    lease = _lease_seconds(element, context)
+    priority_text = context.attribute(element, "taskPriority") or context.attribute(element, "jobPriority")
+    priority = context.expression(element, priority_text, f"the priority of {named(element)}")
+    if binding is None:
+        return None
+    work, topic = binding
+    wanted = DELIVERIES.get(topic, ()) if work == "deliver" else ()
+    if wanted and not {name for name, _ in given} & set(wanted):
+        context.problem(
+            element, f"{named(element)} is bound to {topic} and has no input {wanted[0]!r}", f"an inputParameter {' or '.join(wanted)}"
+        )
+    if work == "handler" and context.handlers is not None and topic not in context.handlers:
+        known = ", ".join(sorted(context.handlers)) or "none"
+        context.warn(element, f"{named(element)} is bound to the handler {topic!r}, which no worker here knows", f"one of: {known}")
+    return ServiceTaskConfig(
+        work=work,
+        topic=topic,
+        inputs=given,
+        outputs=produced,
+        retry=retry.text if retry else None,
+        max_attempts=retry.attempts if retry else DEFAULT_ATTEMPTS,
+        priority=priority,
+        lease_seconds=lease,
+    )
+
+
+def _binding(element: Element, context: Context) -> tuple[str, str] | None:
+    """(work, topic) of the one way in which the task is bound."""
+    handler = context.attribute(element, "handler", names.BATON)
+    zeebe = context.extension(element, "taskDefinition", ZEEBE)
+    kind, topic = context.attribute(element, "type", *CAMUNDA_LIKE), context.attribute(element, "topic", *CAMUNDA_LIKE)
+    bean = context.attribute(element, "delegateExpression", *CAMUNDA_LIKE)
+    java = [name for name in JAVA if context.attribute(element, name, *CAMUNDA_LIKE) is not None]
+    if handler is not None:
+        return _named("handler", handler, "baton:handler", element, context)
+    if kind in EXTERNAL:
+        return _named("external", topic, "camunda:topic", element, context)
+    if zeebe is not None:
+        return _named("handler", zeebe.get("type"), "the type of zeebe:taskDefinition", element, context)
+    if bean is not None:
+        if found := _BEAN.fullmatch(bean.strip()):
+            return _named("handler", found[1], "camunda:delegateExpression", element, context)
+        context.problem(element, f"{named(element)} has the delegateExpression {bean!r}", "${name}, where name is that of a handler")
+        return None
+    if java:
+        what = f"{named(element)} is bound by camunda:{java[0]}"
+        context.problem(element, what, f"one of {WAYS}; Java classes and methods are not run")
+    elif kind is not None:
+        context.problem(element, f"{named(element)} has the type {kind!r}", f"one of {WAYS}")
+    else:
+        context.problem(element, f"{named(element)} says nowhere what it does", f"one of {WAYS}")
+    return None
+
+
+def _named(work: str, name: str | None, where: str, element: Element, context: Context) -> tuple[str, str] | None:
+    topic = (name or "").strip()
+    if not topic or len(topic) > MAX_NAME:
+        context.problem(
+            element, f"{named(element)} has {'an empty' if not topic else 'too long a'} {where}", f"a name of 1 to {MAX_NAME} characters"
+        )
+        return None
+    if topic.startswith("=") or "${" in topic or "#{" in topic:
+        context.problem(element, f"{named(element)} has the expression {topic!r} as {where}", "a plain name: workers ask for it")
+        return None
+    return ("deliver", topic) if work == "handler" and topic in DELIVERIES else (work, topic)
+
+
+def _retry(element: Element, context: Context) -> Retry | None:
+    """baton:retry, else failedJobRetryTimeCycle, else the retries of zeebe:taskDefinition."""
+    cycle = context.extension(element, "failedJobRetryTimeCycle")
+    text = context.attribute(element, "retry", names.BATON)
+    if text is None and cycle is not None:
+        text = names.text(cycle)
+    zeebe = context.extension(element, "taskDefinition", ZEEBE)
+    if text is None and zeebe is not None:
+        text = zeebe.get("retries")
+    if text is None or not text.strip():
+        return None
+    try:
+        return parse_retry(text)
+    except TimerError as error:
+        context.problem(element, f"the retries of {named(element)} cannot be read: {error}", "R3/PT5M, or a list such as PT1M,PT5M,PT30M")
+        return None
+
+
+def _lease_seconds(element: Element, context: Context) -> int | None:
+    text = context.attribute(element, "lease", names.BATON)
+    if text is None:
+        return None
+    try:
+        timer = parse_timer("duration", text)
+        seconds = timer.seconds if isinstance(timer, DurationTimer) else None
+    except TimerError as error:
+        context.problem(element, f"baton:lease of {named(element)} cannot be read: {error}", "a duration such as PT2M")
+        return None
+    if seconds is None or not 1 <= seconds <= 86_400:
+        context.problem(
+            element, f"baton:lease of {named(element)} is {text.strip()}", "a duration from one second to one day, such as PT2M"
+        )
+        return None
+    return int(seconds)

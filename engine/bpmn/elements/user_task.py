@@ -1,0 +1,58 @@
+"""User task (BPMN 2.0.2, 10.3.4.1), with the attributes of Camunda 7 and Zeebe that say who, until when, and what."""
+
+from __future__ import annotations
+
+from engine.bpmn import forms, names
+from engine.bpmn.context import Context, named
+from engine.bpmn.definition import UserTaskConfig
+from engine.bpmn.names import ZEEBE, Element
+from engine.bpmn.support import Supported, register
+from engine.expressions import Expression
+
+FORMS_ELSEWHERE = ("formKey", "formRef")
+
+
+def register_all() -> None:
+    register("userTask", Supported("user_task", "activity", parse, conditional=True))
+
+
+def parse(element: Element, context: Context) -> UserTaskConfig:
+    assignment = context.extension(element, "assignmentDefinition", ZEEBE)
+    schedule = context.extension(element, "taskSchedule", ZEEBE)
+    context.extension(element, "userTask", ZEEBE)  # marks the kind, and says no more
+    return UserTaskConfig(
+        assignee=_one(element, "assignee", assignment, context),
+        candidate_users=_many(element, "candidateUsers", assignment, context),
+        candidate_groups=_many(element, "candidateGroups", assignment, context),
+        due=_one(element, "dueDate", schedule, context),
+        follow_up=_one(element, "followUpDate", schedule, context),
+        priority=_one(element, "priority", context.extension(element, "priorityDefinition", ZEEBE), context),
+        name=_name(element, context),
+        about=context.expression(element, context.attribute(element, "about", names.BATON), f"baton:about of {named(element)}"),
+        fields=forms.fields(element, context),
+    )
+
+
+def _one(element: Element, name: str, zeebe: Element | None, context: Context) -> Expression | None:
+    where = f"{name} of {named(element)}"
+    given = context.expression(element, context.attribute(element, name), where)
+    if given is None and zeebe is not None:
+        return context.zeebe(element, zeebe.get(name), where)
+    return given
+
+
+def _many(element: Element, name: str, zeebe: Element | None, context: Context) -> tuple[Expression, ...]:
+    where = f"{name} of {named(element)}"
+    given = context.expressions(element, context.attribute(element, name), where)
+    text = zeebe.get(name) if zeebe is not None else None
+    if given or text is None:
+        return given
+    if text.strip().startswith("="):
+        single = context.zeebe(element, text, where)
+        return (single,) if single is not None else ()
+    return context.expressions(element, text, where)
+
+
+def _name(element: Element, context: Context) -> Expression | None:
+    name = context.expression(element, element.get("name"), f"the name of {named(element)}")
+    return None if name is None or name.is_constant else name

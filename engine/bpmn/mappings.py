@@ -1,0 +1,97 @@
+"""camunda:inputOutput and zeebe:ioMapping: what an activity is given, and what becomes of its result."""
+
+from __future__ import annotations
+
+from engine.bpmn import names
+from engine.bpmn.context import MAX_NAME, Context, named
+from engine.bpmn.names import CAMUNDA_LIKE, ZEEBE, Element
+from engine.expressions import Expression, ExpressionError, compose_list, compose_object, constant
+from engine.expressions.parse import Compiled
+
+MAX_DEPTH = 20  # lists and maps within each other
+
+Mappings = tuple[tuple[str, Expression], ...]
+
+
+def inputs(element: Element, context: Context) -> Mappings:
+    """The input parameters of an activity, in order."""
+    return _mappings(element, "inputParameter", "input", context)
+
+
+def outputs(element: Element, context: Context) -> Mappings:
+    """The output parameters of an activity, in order."""
+    return _mappings(element, "outputParameter", "output", context)
+
+
+def refuse_outputs(element: Element, context: Context) -> None:
+    """A subprocess writes its result into the variables around it: there is nothing to map."""
+    if outputs(element, context):
+        context.problem(element, f"{named(element)} has output parameters", "none: what happens in a subprocess is seen outside")
+
+
+def _mappings(element: Element, parameter: str, zeebe: str, context: Context) -> Mappings:
+    found: dict[str, Expression] = {}
+    holder = context.extension(element, "inputOutput")
+    spaces = {f"{{{space}}}{parameter}" for space in (names.BATON, *CAMUNDA_LIKE)}
+    for child in names.elements(holder) if holder is not None else ():
+        name = str(child.get("name") or "")
+        if child.tag in spaces and _name_is_good(child, name, found, parameter, element, context):
+            value = _value(child, f"the {parameter} {name!r} of {named(element)}", context, 1)
+            if value is not None:
+                found[name] = value
+    mapping = context.extension(element, "ioMapping", ZEEBE)
+    for child in names.elements(mapping) if mapping is not None else ():
+        name = str(child.get("target") or "")
+        if child.tag == f"{{{ZEEBE}}}{zeebe}" and _name_is_good(child, name, found, zeebe, element, context):
+            source = context.zeebe(child, child.get("source"), f"the source of {name!r} of {named(element)}")
+            found[name] = source if source is not None else constant(None)
+    return tuple(found.items())
+
+
+def _name_is_good(child: Element, name: str, found: dict[str, Expression], what: str, element: Element, context: Context) -> bool:
+    if not name.strip() or len(name) > MAX_NAME:
+        context.problem(child, f"{named(element)} has an {what} without a name", f"a name of 1 to {MAX_NAME} characters")
+        return False
+    if name in found:
+        context.problem(child, f"{named(element)} has two {what}s named {name!r}", "each name once")
+        return False
+    return True
+
+
+def _value(child: Element, where: str, context: Context, depth: int) -> Compiled | None:
+    """Text, or one camunda:list or camunda:map. Scripts are refused; nothing at all is null."""
+    nested = list(names.elements(child))
+    if not nested:
+        text = names.text(child)
+        return context.expression(child, text, where) if text.strip() else constant(None)
+    if len(nested) > 1:
+        _refuse(nested[1], where, context)
+        return None
+    return _composite(nested[0], where, context, depth)
+
+
+def _composite(element: Element, where: str, context: Context, depth: int) -> Compiled | None:
+    kind = names.local(element)
+    if kind not in ("list", "map") or depth > MAX_DEPTH:
+        _refuse(element, where, context)
+        return None
+    try:
+        if kind == "list":
+            items = [_item(item, where, context, depth + 1) for item in names.elements(element)]
+            return compose_list([item for item in items if item is not None])
+        entries = {str(entry.get("key")): _value(entry, where, context, depth + 1) for entry in names.elements(element)}
+        return compose_object({key: value for key, value in entries.items() if value is not None})
+    except ExpressionError as error:
+        context.problem(element, f"{where} is too large: {error}", "a smaller one")
+        return None
+
+
+def _item(item: Element, where: str, context: Context, depth: int) -> Compiled | None:
+    """<value>text</value>, or a list or map directly within the list."""
+    if names.local(item) == "value":
+        return _value(item, where, context, depth)
+    return _composite(item, where, context, depth)
+
+
+def _refuse(element: Element, where: str, context: Context) -> None:
+    context.problem(element, f"{where} holds a {names.shown(str(element.tag))}", "text with expressions, or one list or map of them")

@@ -1,0 +1,425 @@
+"""BPMN files -> frozen process definitions, or every reason why not. The one reader for every path.
+
+It owns what spans elements of a file: ids, references, scopes. Elements are read by the parsers in `elements/`, rules
+of structure are in `checks.py`.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+
+from engine.bpmn import checks, elements, names, support
+from engine.bpmn.context import MAX_NAME, Context, named
+from engine.bpmn.definition import BoundaryConfig, Flow, Node, Problem, ProcessDefinition
+from engine.bpmn.names import BPMN, Element
+from engine.bpmn.support import TABLE, Supported
+from engine.bpmn.xml import Unreadable, parse_xml
+from engine.expressions import Expression
+
+elements.load()
+
+
+@dataclass(frozen=True, slots=True)
+class ReadResult:
+    """`definitions` are complete and right only if `problems` is empty; they come in the order of the files."""
+
+    definitions: tuple[tuple[str, ProcessDefinition], ...]
+    problems: tuple[Problem, ...]
+    warnings: tuple[Problem, ...]
+
+
+def read_files(files: Sequence[tuple[str, bytes]], *, handlers: Collection[str] | None = None) -> ReadResult:
+    """Read the files of one deployment. Never raises for what they contain.
+
+    `handlers`: the names that the workers of this installation know; a task bound to another one is warned about.
+    """
+    definitions: list[tuple[str, ProcessDefinition]] = []
+    problems: list[Problem] = []
+    warnings: list[Problem] = []
+    for file, data in files:
+        context = Context(file, handlers)
+        definitions += [(file, definition) for definition in _read_file(file, data, context)]
+        problems += _sorted(context.problems)
+        warnings += _sorted(context.warnings)
+    if not files:
+        problems.append(Problem(None, None, "there is no file", "at least one BPMN file"))
+    problems += _keys_used_twice(definitions)
+    return ReadResult(tuple(definitions), tuple(problems), tuple(warnings))
+
+
+def _sorted(problems: list[Problem]) -> list[Problem]:
+    unique = dict.fromkeys(problems)
+    return sorted(unique, key=lambda problem: (problem.line or 0, problem.element_id or "", problem.what))
+
+
+def _keys_used_twice(definitions: list[tuple[str, ProcessDefinition]]) -> list[Problem]:
+    used = Counter(definition.key for _, definition in definitions)
+    return [
+        Problem(
+            definition.key,
+            definition.line,
+            f"{used[definition.key]} processes have the id {definition.key!r}",
+            "an id of its own for each process",
+            file,
+        )
+        for file, definition in definitions
+        if used[definition.key] > 1
+    ]
+
+
+def _read_file(file: str, data: bytes, context: Context) -> list[ProcessDefinition]:
+    try:
+        root = parse_xml(data, file=file)
+    except Unreadable as unreadable:
+        context.problems.append(unreadable.problem)
+        return []
+    if root.tag != f"{{{BPMN}}}definitions":
+        context.problem(root, f"the root element is {names.shown(str(root.tag))}", f"definitions, in the namespace {BPMN}")
+        return []
+    processes = _processes(root, context)
+    for child in names.elements(root):
+        if names.namespace(child) == BPMN and names.local(child) not in support.ROOT_ELEMENTS:
+            context.problem(child, f"{named(child)} is not an element that definitions may hold", "a process, or what processes refer to")
+    context.messages = {child.get("id", ""): child for child in names.bpmn(root, "message")}
+    context.errors = {child.get("id", ""): child for child in names.bpmn(root, "error")}
+    scopes = _Places.of(processes)
+    _check_ids(root, processes, context)
+    found = [_Process(process, scopes, context).read() for process in processes]
+    return [definition for definition in found if definition is not None]
+
+
+def _processes(root: Element, context: Context) -> list[Element]:
+    """The executable processes. One that does not say so counts as executable."""
+    every = list(names.bpmn(root, "process"))
+    executable = []
+    for process in every:
+        text = process.get("isExecutable")
+        if text is not None and text.strip() not in ("true", "false", "1", "0"):
+            context.problem(process, f"{named(process)} has isExecutable {text!r}", "true or false")
+        if names.flag(text, default=True):
+            executable.append(process)
+    if not every:
+        context.problem(root, "the file has no process", "at least one executable process")
+    elif not executable:
+        context.problem(every[0], "the file has no executable process", 'at least one process with isExecutable="true"')
+    return executable
+
+
+def _check_ids(root: Element, processes: list[Element], context: Context) -> None:
+    """Ids are unique in a file. Those of diagrams are not looked at: nothing refers to them."""
+    first: dict[str, Element] = {}
+    for top in names.elements(root):
+        if names.namespace(top) != BPMN or (names.local(top) == "process" and top not in processes):
+            continue
+        for element in top.iter(f"{{{BPMN}}}*"):
+            key = element.get("id")
+            if key is None:
+                continue
+            if len(key) > MAX_NAME:
+                context.problem(element, f"the id of {named(element)} has {len(key)} characters", f"at most {MAX_NAME}")
+            if key in first:
+                earlier = first[key]
+                if names.local(element) != "process" or names.local(earlier) != "process":  # named over all files
+                    where = f"{named(earlier)} in line {earlier.sourceline}"
+                    context.problem(element, f"{named(element)} has the id {key!r} of {where}", "an id of its own")
+            first.setdefault(key, element)
+
+
+# ---- where every element of a file is
+
+
+@dataclass(slots=True)
+class _Places:
+    """The process and scope of every flow node by id, whether it is supported or not, so that references can be judged."""
+
+    scope: dict[str, tuple[str, str | None]] = field(default_factory=dict)  # id -> (process, enclosing subprocess)
+    tags: dict[str, Element] = field(default_factory=dict)  # id -> any element with an id
+
+    @classmethod
+    def of(cls, processes: list[Element]) -> _Places:
+        places = cls()
+        for process in processes:
+            places._fill(process, process.get("id") or f"line {process.sourceline}", None)
+        return places
+
+    def _fill(self, container: Element, process: str, scope: str | None) -> None:
+        for child in names.elements(container):
+            key = child.get("id")
+            if key is None:
+                continue
+            self.tags.setdefault(key, child)
+            if _may_be_node(child):
+                self.scope.setdefault(key, (process, scope))
+                self._fill(child, process, key)
+
+
+def _may_be_node(element: Element) -> bool:
+    """Whether a flow may lead to it: everything but flows, and what is ignored or belongs to data."""
+    tag = names.local(element) if names.namespace(element) == BPMN else str(element.tag)
+    return (
+        tag != "sequenceFlow"
+        and tag not in support.IGNORED | support.DATA | support.COMMON_CHILDREN
+        and not tag.endswith("EventDefinition")
+    )
+
+
+# ---- one process
+
+
+@dataclass(slots=True)
+class _Process:
+    element: Element
+    places: _Places
+    context: Context
+    nodes: dict[str, Node] = field(default_factory=dict)
+    flows: dict[str, Flow] = field(default_factory=dict)
+    sources: dict[str, Element] = field(default_factory=dict)  # the XML of nodes and flows by id
+    table: dict[str, Supported] = field(default_factory=dict)
+    defaults: dict[str, str] = field(default_factory=dict)
+    drawn: Counter[str] = field(default_factory=Counter)
+
+    def read(self) -> ProcessDefinition | None:
+        key = (self.element.get("id") or "").strip()
+        warned = len(self.context.warnings)
+        if not key:
+            self.context.problem(self.element, "a process has no id", "an id: it is the key under which versions are counted")
+        self.context.report_unread(self.element)
+        self._read_scope(self.element, None)
+        self._link()
+        starts = self._starts()
+        structure = checks.Structure(
+            self.element, self.nodes, self.flows, self.sources, self.table, starts, self.drawn, self.places.tags, self.context
+        )
+        checks.check(structure)
+        if not key:
+            return None
+        return ProcessDefinition(
+            key=key,
+            name=self.element.get("name") or key,
+            nodes=MappingProxyType(self.nodes),
+            flows=MappingProxyType(self.flows),
+            starts=MappingProxyType(starts),
+            documentation=_documentation(self.element),
+            line=names.line(self.element),
+            warnings=tuple(_sorted(self.context.warnings[warned:])),
+        )
+
+    def _read_scope(self, container: Element, scope: str | None) -> None:
+        """The flow nodes and flows of a process or subprocess, in document order."""
+        for child in names.elements(container):
+            space, tag = names.split(str(child.tag))
+            own = (
+                container is not self.element and tag in support.LOOPS | support.COMMON_CHILDREN
+            )  # of the subprocess, seen by _check_common
+            if space == BPMN and (own or tag in support.IGNORED):
+                continue
+            if space == BPMN and tag in support.DATA:
+                self._warn_of_data(child)
+            elif space == BPMN and tag == "sequenceFlow":
+                self._read_flow(child, scope)
+            else:
+                self._read_node(child, scope)
+
+    # ---- nodes
+
+    def _read_node(self, element: Element, scope: str | None) -> None:
+        supported = self._row(element)
+        if supported is None:
+            return
+        key = element.get("id")
+        if not key:
+            self.context.problem(element, f"a {names.local(element)}{_called(element)} has no id", "an id: flows and tokens refer to it")
+            return
+        if key in self.nodes:
+            return  # named by _check_ids
+        self._check_common(element, supported)
+        config = supported.parse(element, self.context)
+        self.context.report_unread(element)
+        self.sources[key] = element
+        self.table[key] = supported
+        self.nodes[key] = Node(
+            id=key,
+            kind=supported.kind,
+            name=(element.get("name") or "").strip(),
+            parent=scope,
+            documentation=_documentation(element),
+            line=names.line(element),
+            config=config,
+        )
+        if default := names.reference(element.get("default")):
+            self.defaults[key] = default
+        if supported.container:
+            self._read_scope(element, key)
+
+    def _row(self, element: Element) -> Supported | None:
+        """The row of the table for this element and its event definition; otherwise a problem that names it."""
+        space, tag = names.split(str(element.tag))
+        tag = tag if space == BPMN else str(element.tag)
+        events = [child for child in names.elements(element) if names.local(child).endswith("EventDefinition")]
+        rows = [event for known, event in TABLE if known == tag]
+        if not rows:
+            why = support.INSTEAD.get(tag, "an element of the list in docs/bpmn.md")
+            self.context.problem(element, f"{named(element)} is not supported", why)
+            return None
+        if list(names.bpmn(element, "eventDefinitionRef")) or len(events) > 1:
+            self.context.problem(
+                element, f"{named(element)} has several event definitions, or refers to one", "one event definition inside the event"
+            )
+            return None
+        event = names.local(events[0]) if events else None
+        if (found := TABLE.get((tag, event))) is not None:
+            return found
+        possible = " or ".join(each or "none" for each in sorted(rows, key=lambda each: each or ""))
+        what = (
+            f"{named(element)} with {'an' if event and event[0] in 'aeiou' else 'a'} {event}"
+            if event
+            else f"{named(element)} without event definition"
+        )
+        self.context.problem(element, f"{what} is not supported", f"as event definition {possible}")
+        return None
+
+    def _check_common(self, element: Element, supported: Supported) -> None:
+        """What holds for every node: only children that are read, no attributes that change the meaning unread."""
+        for child in names.elements(element):
+            space, tag = names.split(str(child.tag))
+            if space != BPMN or tag.endswith("EventDefinition") or tag in support.COMMON_CHILDREN | support.IGNORED | supported.children:
+                continue
+            if tag in support.DATA:
+                self._warn_of_data(child)
+            elif not supported.container or tag in support.LOOPS:
+                why = support.INSTEAD.get(tag, f"a {names.local(element)} without it")
+                self.context.problem(child, f"{tag} of {named(element)} is not supported", why)
+        if names.flag(element.get("isForCompensation"), default=False):
+            self.context.problem(
+                element, f"{named(element)} is for compensation", "isForCompensation false: compensation is not supported yet"
+            )
+        for name in ("startQuantity", "completionQuantity"):
+            if element.get(name, "1").strip() != "1":
+                self.context.problem(element, f"{named(element)} has {name} {element.get(name)}", "1")
+        for name in ("cancelActivity", "isInterrupting", "parallelMultiple", "isForCompensation", "triggeredByEvent"):
+            if (element.get(name) or "true").strip() not in ("true", "false", "1", "0"):
+                self.context.problem(element, f"{named(element)} has {name} {element.get(name)!r}", "true or false")
+
+    def _warn_of_data(self, element: Element) -> None:
+        self.context.warn(element, f"{named(element)} is not read", "the process runs on its variables, which need no declaration")
+
+    # ---- flows
+
+    def _read_flow(self, element: Element, scope: str | None) -> None:
+        key = element.get("id")
+        if not key:
+            self.context.problem(element, f"a sequenceFlow{_called(element)} has no id", "an id")
+            return
+        if key in self.flows:
+            return  # named by _check_ids
+        self.context.report_unread(element)
+        ends = [self._end(element, name) for name in ("sourceRef", "targetRef")]
+        condition = self._condition(element)
+        source, target = ends
+        if source is not None:
+            self.drawn[source] += 1
+        if source is None or target is None:
+            return
+        (from_process, from_scope), (to_process, to_scope) = self.places.scope[source], self.places.scope[target]
+        if from_process != to_process:
+            self.context.problem(element, f"{named(element)} leads from one process into another", "a message between processes")
+            return
+        if from_scope != to_scope:
+            what = f"{named(element)} crosses the border of a subprocess, from {source!r} to {target!r}"
+            self.context.problem(element, what, "a flow within one scope")
+            return
+        self.sources[key] = element
+        self.flows[key] = Flow(key, source, target, condition, (element.get("name") or "").strip())
+
+    def _end(self, element: Element, name: str) -> str | None:
+        wanted = names.reference(element.get(name))
+        if wanted is None:
+            self.context.problem(element, f"{named(element)} has no {name}", "the id of an element of this process")
+            return None
+        if wanted in self.places.scope:
+            return wanted
+        other = self.places.tags.get(wanted)
+        what = f"which is a {names.local(other)}" if other is not None else "which does not exist"
+        self.context.problem(element, f"{named(element)} has the {name} {wanted!r}, {what}", "the id of an element of this process")
+        return None
+
+    def _condition(self, element: Element) -> Expression | None:
+        given = next(names.bpmn(element, "conditionExpression"), None)
+        if given is None:
+            return None
+        self.context.report_unread(given)
+        text = names.text(given).strip()
+        language = (given.get("language") or "").strip()
+        where = f"the condition of {named(element)}"
+        if not text:
+            self.context.problem(element, f"{where} is empty", "an expression such as ${amount > 1000}")
+            return None
+        if language and not language.lower().rstrip("/").endswith(("juel", "uel", "feel")):
+            self.context.problem(element, f"{where} is written in {language}", "an expression such as ${amount > 1000}")
+            return None
+        feel = language.lower().endswith("feel") or text.startswith("=")
+        expression = self.context.expression(given, text, where, language="feel" if feel else "juel")
+        if expression is not None and (
+            expression.is_template or (expression.is_constant and not isinstance(expression.evaluate({}), bool))
+        ):
+            self.context.problem(
+                element, f"{where} is the text {text[:80]!r}", "an expression that is true or false, such as ${amount > 1000}"
+            )
+            return None
+        return expression
+
+    # ---- links
+
+    def _link(self) -> None:
+        """Give every node its flows, default and boundary events. Flows beside refused nodes go: those are named already."""
+        self.flows = {key: flow for key, flow in self.flows.items() if flow.source in self.nodes and flow.target in self.nodes}
+        incoming: dict[str, list[str]] = {key: [] for key in self.nodes}
+        outgoing: dict[str, list[str]] = {key: [] for key in self.nodes}
+        for flow in self.flows.values():
+            outgoing[flow.source].append(flow.id)
+            incoming[flow.target].append(flow.id)
+        attached: dict[str, list[str]] = {}
+        for key, node in self.nodes.items():
+            if isinstance(node.config, BoundaryConfig):
+                attached.setdefault(node.config.attached_to, []).append(key)
+        for key, node in self.nodes.items():
+            self.nodes[key] = replace(
+                node,
+                incoming=tuple(incoming[key]),
+                outgoing=tuple(outgoing[key]),
+                default=self._default(key, outgoing[key]),
+                attached=tuple(attached.get(key, ())),
+            )
+
+    def _default(self, key: str, outgoing: list[str]) -> str | None:
+        default = self.defaults.get(key)
+        if default is None or default in outgoing:
+            return default
+        element = self.sources[key]
+        other = self.places.tags.get(default)
+        if other is not None and names.reference(other.get("sourceRef")) == key:
+            return None  # its own flow, which has a problem that is named already
+        what = f"{named(element)} has the default flow {default!r}, which {'does not leave it' if other is not None else 'does not exist'}"
+        self.context.problem(element, what, "the id of a flow that leaves it")
+        return None
+
+    def _starts(self) -> dict[str | None, tuple[str, ...]]:
+        starts: dict[str | None, list[str]] = {None: []}
+        for key, node in self.nodes.items():
+            if self.table[key].container:
+                starts.setdefault(key, [])
+            if self.table[key].role == "start":
+                starts.setdefault(node.parent, []).append(key)
+        return {scope: tuple(found) for scope, found in starts.items()}
+
+
+def _documentation(element: Element) -> str:
+    return "\n\n".join(text for part in names.bpmn(element, "documentation") if (text := names.text(part).strip()))
+
+
+def _called(element: Element) -> str:
+    name = " ".join((element.get("name") or "").split())
+    return f" named {name[:80]!r}" if name else ""

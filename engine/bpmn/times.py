@@ -1,0 +1,288 @@
+"""Timers as models write them: dates, durations, cycles and cron (BPMN 2.0.2, 10.5.5; ISO 8601). Pure arithmetic.
+
+Rules, where the standard leaves the choice:
+- A time without a zone is in the timer's zone (baton:timeZone), which is UTC unless said otherwise.
+- A date in the past is due at once. Occurrences of a cycle that are past when it begins are skipped, and count.
+- A cycle keeps its grid: the k-th occurrence is anchor + k × duration, however late the others were. After an outage one
+  occurrence is caught up with, and the next one lies in the future.
+- Years, months, weeks and days are those of the calendar in the zone; hours, minutes and seconds are exact.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, time, timedelta, tzinfo
+from decimal import Decimal
+from typing import Any
+from zoneinfo import ZoneInfo
+
+from croniter import croniter
+from isoduration import parse_duration
+
+from engine.expressions import ExpressionError
+
+MAX_TEXT = 200
+MAX_SECONDS = 1000 * 366 * 86_400
+SHORTEST_CYCLE = 1  # second
+
+_DURATION = re.compile(r"P[\dYMWDTHS.,]+", re.ASCII)
+_REPEAT = re.compile(r"R(\d{0,9})", re.ASCII)
+_CRON = re.compile(r"[0-9A-Z*/,\-?#]+", re.ASCII)
+_CRON_MONTHS = ("JAN", "FEB", "MAR", "APR", "MAY", "JUN", "JUL", "AUG", "SEP", "OCT", "NOV", "DEC")
+_CRON_WORDS = frozenset((*_CRON_MONTHS, "SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT", "L"))
+_CRON_NAMES = frozenset({"@yearly", "@annually", "@monthly", "@weekly", "@daily", "@midnight", "@hourly"})
+
+
+class TimerError(ExpressionError):
+    """A text is no timer of its type, or a time is beyond the calendar."""
+
+
+@dataclass(frozen=True, slots=True)
+class DateTimer:
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class DurationTimer:
+    """A span of time: months and days of the calendar, then exact seconds."""
+
+    months: int
+    days: int
+    exact: timedelta
+    zone: str = "UTC"
+
+    @property
+    def seconds(self) -> float | None:
+        """The length where it is the same at all times of the year; None for months, and for days in a zone with shifts."""
+        if self.months or (self.days and self.zone != "UTC"):
+            return None
+        return self.days * 86_400 + self.exact.total_seconds()
+
+    def after(self, moment: datetime, *, times: int = 1) -> datetime:
+        """`moment` and the span, `times` over, in one step: 31 January and one month, twice, is 31 March."""
+        try:
+            local = _plus_months(moment, self.months * times) + timedelta(days=self.days * times)
+            # A wall time that the clocks skip is moved on by the length of the gap.
+            return (local.astimezone(UTC) + self.exact * times).astimezone(moment.tzinfo)
+        except (OverflowError, ValueError) as error:
+            raise TimerError(f"expected a time before the year 10000, found {moment.isoformat()} and {times} times the duration") from error
+
+
+@dataclass(frozen=True, slots=True)
+class CycleTimer:
+    """`R[n]/[start/]duration`. `anchor` None: when it begins. `repetitions` None: without end."""
+
+    span: DurationTimer
+    anchor: datetime | None = None
+    repetitions: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CronTimer:
+    """Five fields, six with seconds first, or a name such as @daily."""
+
+    text: str
+    zone: str = "UTC"
+
+
+Timer = DateTimer | DurationTimer | CycleTimer | CronTimer
+
+
+@dataclass(frozen=True, slots=True)
+class Occurrence:
+    """One time at which a timer is due. `number` is the place on a cycle's grid from `anchor` on."""
+
+    due_at: datetime
+    anchor: datetime | None = None
+    number: int = 0
+
+    def payload(self) -> dict[str, Any]:
+        """What a job keeps of it besides its due time."""
+        return {"anchor": self.anchor.isoformat() if self.anchor else None, "number": self.number}
+
+    @staticmethod
+    def from_payload(payload: Mapping[str, Any], due_at: datetime) -> Occurrence:
+        anchor = payload.get("anchor")
+        return Occurrence(due_at, datetime.fromisoformat(anchor) if anchor else None, int(payload.get("number", 0)))
+
+
+def parse_timer(kind: str, value: Any, *, zone: str = "UTC") -> Timer:
+    """The timer of the type date, duration or cycle that a text, or for dates a date, stands for. Raises TimerError."""
+    if kind == "date":
+        return DateTimer(parse_moment(value, zone=zone))
+    if not isinstance(value, str):
+        raise TimerError(f"expected the text of a {kind}, found {type(value).__name__} {str(value)[:60]!r}")
+    text = _short(value, kind)
+    match kind:
+        case "duration":
+            return _duration(text, zone)
+        case "cycle":
+            return _cycle(text, zone) if text.startswith("R") else _cron(text, zone)
+    raise TimerError(f"expected a timer of the type date, duration or cycle, found {kind!r}")
+
+
+def parse_moment(value: Any, *, zone: str = "UTC") -> datetime:
+    """A date and time, always with a zone. A date alone begins its day."""
+    if isinstance(value, datetime):
+        return _zoned(value, zone)
+    if isinstance(value, date):
+        return datetime.combine(value, time(), _zone(zone))
+    if not isinstance(value, str):
+        raise TimerError(f"expected a date and time, found {type(value).__name__} {str(value)[:60]!r}")
+    text = _short(value, "date")
+    try:
+        return _zoned(datetime.fromisoformat(text), zone)
+    except (ValueError, OverflowError) as error:
+        raise TimerError(f"expected a date and time such as 2026-11-29T10:00:00Z, found {text!r}") from error
+
+
+def parse_due(value: Any, *, now: datetime, zone: str = "UTC") -> datetime:
+    """When a task is due: a date and time, a date (its last second), or a duration from now on. Raises TimerError."""
+    if isinstance(value, str) and value.strip().startswith("P"):
+        return _duration(_short(value, "duration"), zone).after(now.astimezone(_zone(zone)))
+    whole_day = (isinstance(value, date) and not isinstance(value, datetime)) or (isinstance(value, str) and len(value.strip()) == 10)
+    moment = parse_moment(value, zone=zone)
+    return moment.replace(hour=23, minute=59, second=59) if whole_day else moment
+
+
+# ---- when
+
+
+def first(timer: Timer, *, now: datetime) -> Occurrence | None:
+    """The first occurrence of a timer that begins now; None if a finite cycle is over already."""
+    match timer:
+        case DateTimer(at):
+            return Occurrence(at)
+        case DurationTimer(zone=zone):
+            return Occurrence(timer.after(now.astimezone(_zone(zone))))
+        case CronTimer():
+            return Occurrence(_next_by_cron(timer, now))
+        case CycleTimer(span, anchor, _):
+            if anchor is None:
+                return _on_grid(timer, now.astimezone(_zone(span.zone)), 1)
+            if anchor >= now:
+                return _on_grid(timer, anchor, 0)
+            return _on_grid(timer, anchor, _number_after(span, anchor, now))
+
+
+def following(timer: Timer, previous: Occurrence, *, now: datetime) -> Occurrence | None:
+    """The occurrence after `previous`, strictly later than both it and now; None if there is none."""
+    match timer:
+        case DateTimer() | DurationTimer():
+            return None
+        case CronTimer():
+            return Occurrence(_next_by_cron(timer, max(now, previous.due_at)))
+        case CycleTimer(span):
+            anchor = previous.anchor
+            if anchor is None:
+                raise TimerError("expected the anchor of a cycle with its occurrence, found none")
+            number = previous.number + 1
+            if span.after(anchor, times=number) <= now:
+                number = max(number, _number_after(span, anchor, now))
+            return _on_grid(timer, anchor, number)
+
+
+def _on_grid(timer: CycleTimer, anchor: datetime, number: int) -> Occurrence | None:
+    """A cycle with a start occurs there first (number 0); one without begins after its first duration (number 1)."""
+    last = None if timer.repetitions is None else timer.repetitions - (0 if timer.anchor is None else 1)
+    if last is not None and number > last:
+        return None
+    return Occurrence(timer.span.after(anchor, times=number), anchor, number)
+
+
+def _number_after(span: DurationTimer, anchor: datetime, moment: datetime) -> int:
+    """The smallest number whose time is later than `moment`. Estimated from below, then counted up."""
+    longest = timedelta(days=31 * span.months + span.days, hours=1 if span.days or span.months else 0) + span.exact
+    exact = span.seconds
+    length = timedelta(seconds=exact) if exact is not None else longest
+    number = max(0, (moment - anchor) // length)
+    while span.after(anchor, times=number) <= moment:
+        number += 1
+    return number
+
+
+def _next_by_cron(timer: CronTimer, after: datetime) -> datetime:
+    seconds_first = len(timer.text.split()) == 6
+    try:
+        found = croniter(timer.text, after.astimezone(_zone(timer.zone)), second_at_beginning=seconds_first).get_next(datetime)
+    except (ValueError, KeyError, OverflowError) as error:
+        raise TimerError(f"expected a cron text with a next time, found {timer.text!r}: {error}") from error
+    return datetime.fromtimestamp(found.timestamp(), _zone(timer.zone))
+
+
+# ---- reading
+
+
+def _short(text: str, kind: str) -> str:
+    stripped = text.strip()
+    if not stripped or len(stripped) > MAX_TEXT:
+        raise TimerError(f"expected a {kind} of 1 to {MAX_TEXT} characters, found {len(stripped)}")
+    return stripped
+
+
+def _zone(name: str) -> tzinfo:
+    return UTC if name == "UTC" else ZoneInfo(name)
+
+
+def _zoned(moment: datetime, zone: str) -> datetime:
+    return moment if moment.tzinfo is not None else moment.replace(tzinfo=_zone(zone))
+
+
+def _duration(text: str, zone: str) -> DurationTimer:
+    if not _DURATION.fullmatch(text):
+        raise TimerError(f"expected a duration such as PT5M, P2DT12H or P1M, found {text!r}")
+    try:
+        found = parse_duration(text.replace(",", "."))
+    except ValueError as error:
+        raise TimerError(f"expected a duration such as PT5M, P2DT12H or P1M, found {text!r}: {error}") from error
+    months = found.date.years * 12 + found.date.months
+    days = found.date.days + 7 * found.date.weeks
+    if any(part != part.to_integral_value() for part in (found.date.years, found.date.months)):
+        raise TimerError(f"expected whole years and months, found {text!r}")
+    seconds = found.time.hours * 3600 + found.time.minutes * 60 + found.time.seconds
+    if months * 31 * 86_400 + days * 86_400 + seconds > MAX_SECONDS:
+        raise TimerError(f"expected a duration of at most 1000 years, found {text!r}")
+    whole_days = int(days)
+    exact = seconds + (days - whole_days) * 86_400
+    return DurationTimer(int(months), whole_days, timedelta(microseconds=int(exact * Decimal(1_000_000))), zone)
+
+
+def _cycle(text: str, zone: str) -> CycleTimer:
+    parts = text.split("/")
+    repeat = _REPEAT.fullmatch(parts[0])
+    if repeat is None or len(parts) not in (2, 3) or not parts[-1].startswith("P"):
+        raise TimerError(f"expected a cycle such as R3/PT10M or R/2026-07-01T00:00:00+02:00/PT15M, found {text!r}")
+    repetitions = int(repeat[1]) if repeat[1] else None
+    if repetitions == 0:
+        raise TimerError(f"expected at least one repetition, or R alone for no end, found {text!r}")
+    span = _duration(parts[-1], zone)
+    shortest = span.after(datetime(2001, 1, 1, tzinfo=UTC)) - datetime(2001, 1, 1, tzinfo=UTC)
+    if shortest < timedelta(seconds=SHORTEST_CYCLE):
+        raise TimerError(f"expected a cycle of {SHORTEST_CYCLE} second or more, found {text!r}")
+    return CycleTimer(span, parse_moment(parts[1], zone=zone) if len(parts) == 3 else None, repetitions)
+
+
+def _cron(text: str, zone: str) -> CronTimer:
+    shown = " ".join(text.split())
+    if shown.lower() in _CRON_NAMES:
+        return CronTimer(shown.lower(), zone)
+    fields = shown.upper().split(" ")
+    words = {word for field in fields for word in re.findall(r"[A-Z]+", field)}
+    if len(fields) not in (5, 6) or not all(_CRON.fullmatch(field) for field in fields) or words - _CRON_WORDS:
+        raise TimerError(f"expected a cycle R…/…, or cron of five fields (six with seconds first), found {text!r}")
+    if len(fields) == 6 and re.search(r"(?<![#\dA-Z])\d", re.sub(r"/\d+", "", fields[5])):
+        # 1 is Sunday to Quartz and Monday to others: a silent day's difference.
+        raise TimerError(f"expected days of the week by name (MON to SUN) in cron with seconds, found {text!r}")
+    timer = CronTimer(" ".join(fields), zone)
+    _next_by_cron(timer, datetime(2026, 1, 1, tzinfo=UTC))
+    return timer
+
+
+def _plus_months(moment: datetime, months: int) -> datetime:
+    if not months:
+        return moment
+    year, month = divmod(moment.year * 12 + moment.month - 1 + months, 12)
+    following_month = date(year + (month == 11), (month + 1) % 12 + 1, 1)
+    return moment.replace(year=year, month=month + 1, day=min(moment.day, (following_month - timedelta(days=1)).day))

@@ -1,7 +1,8 @@
 """The worker's side of the handler processes: a few children, each with a pipe of its own, started when needed.
 
-Why not a pool from a library: docs/decisions, "Handler processes of our own". A child is used by one thread at a time; it is killed at the hard
-deadline of its job, or when its lease was lost and it does not stop; a dead one is replaced at its next use.
+Why no library's pool: docs/decisions, "Handler processes of our own". A child is used by one thread at a time; it is
+killed at the hard deadline of its job, or when its lease was lost and it does not stop; a dead one is replaced at its
+next use.
 """
 
 from __future__ import annotations

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from engine.commands.failure import fail_item
+from engine.commands.landed import failed_before
 from engine.commands.outcome import SYSTEM, ItemDone, ItemFailed, Lease, Refusal, Rejected
 from engine.commands.requests import refuse
 from engine.commands.step import Step, Taken, marked, take
@@ -157,7 +158,7 @@ def fail_or_lost(
 ) -> Outcome:
     """Fail the item, or say that its lease was lost."""
     failed = fail_item(conn, lease, error=error, retry_in=retry_in, final=final, kind=kind, actor=actor)
-    return failed or landed_or_lost(conn, name, lease, (), actor)
+    return failed or failed_before(conn, lease) or landed_or_lost(conn, name, lease, (), actor)
 
 
 def judge(loaded: Loaded | None, lease: Lease) -> Rejected | None:

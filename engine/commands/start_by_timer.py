@@ -16,11 +16,11 @@ from engine.commands.requests import refuse
 from engine.commands.start import LOOKS, NewCase, prepare, refusal_of
 from engine.commands.transaction import Connection, command, transaction
 from engine.core.effects import Event, InvariantBroken
-from engine.core.run import CannotGoOn
 from engine.core.timers import Due, due, due_again
 from engine.db.apply import write
 from engine.db.definitions import DefinitionRefused, compiled
 from engine.db.session import cursor_of
+from engine.expressions import ExpressionError
 from engine.ids import new_id
 
 _LOAD = (
@@ -56,7 +56,7 @@ def start_by_timer(conn: Connection, lease: Lease) -> Outcome:
             definition = compiled(conn, definition_id)
             timer = definition.nodes[element_id].config.timer
             following = due_again(timer, payload, due_at, now)
-        except (DefinitionRefused, CannotGoOn) as error:
+        except (DefinitionRefused, ExpressionError) as error:
             failed = fail_item(conn, lease, error=str(error), final=True, kind="unsupported")
             return failed or landed_or_lost(conn, "start_by_timer", lease, (), SYSTEM.username)
         because = Event(
@@ -91,6 +91,6 @@ def write_occurrence(conn: Connection, tenant_id: str, definition_id: UUID, elem
     return key
 
 
-def first_occurrence(timer: TimerConfig, now: datetime) -> Due:
-    """When a start timer is due for the first time. Its expression sees no variables. Raises CannotGoOn, ExpressionError."""
+def first_occurrence(timer: TimerConfig, now: datetime) -> Due | None:
+    """When a start timer is due for the first time; None if never. Its expression sees no variables. Raises ExpressionError."""
     return due(timer, timer.expression.evaluate({}), now)

@@ -15,6 +15,7 @@ from uuid import UUID
 import psycopg
 
 from engine.bpmn.definition import Problem, ProcessDefinition
+from engine.bpmn.reader import read_files
 from engine.core.effects import InvariantBroken
 from engine.db.session import cursor_of
 
@@ -62,13 +63,10 @@ def _read(conn: psycopg.Connection[Any], definition_id: UUID) -> ProcessDefiniti
     row = cursor_of(conn).execute(_XML, (definition_id,)).fetchone()
     if row is None:
         raise InvariantBroken(f"process definition {definition_id}: expected its row, found none")
-    from engine.bpmn.reader import read
-
     key, version, xml, resource = row
-    result = read(bytes(xml), file=resource)
-    for definition in result.definitions:
+    result = read_files([(resource, bytes(xml))])
+    for _, definition in result.definitions:
         if definition.key == key and not result.problems:
-            kept: ProcessDefinition = definition
-            return kept
+            return definition
     missing = Problem(None, None, f"the file has no process {key!r} any more that can be executed", "one", resource)
-    return DefinitionRefused(f"{key} version {version}", tuple(result.problems) or (missing,))
+    return DefinitionRefused(f"{key} version {version}", result.problems or (missing,))

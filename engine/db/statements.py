@@ -19,7 +19,7 @@ LIMIT_CHARACTERS, LIMIT_PARAMETERS = 4096, 50
 
 @dataclass(frozen=True, slots=True)
 class Mix:
-    """Which members a writing statement has. `leaf`: a key of locks.LEAF, or start | start_by_timer | start_by_message."""
+    """Which members a writing statement has. `leaf`: a key of locks.LEAF, or start | start_by_job."""
 
     leaf: str
     ended: bool = False

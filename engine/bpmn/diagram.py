@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from lxml import etree
@@ -85,7 +86,7 @@ def _shape(drawn: Element, element: Element) -> Shape | None:
         return None
     event = next((names.local(child) for child in names.elements(element) if names.local(child).endswith("EventDefinition")), "")
     return Shape(
-        element_id=element.attrib["id"],
+        element_id=element.get("id") or "",
         tag=names.local(element),
         name=element.get("name") or "",
         bounds=bounds,
@@ -102,7 +103,7 @@ def _edge(drawn: Element, element: Element) -> Edge | None:
     good = tuple((x, y) for x, y in points if x is not None and y is not None)
     if len(good) < 2:
         return None
-    return Edge(element.attrib["id"], names.local(element), element.get("name") or "", good, _label(drawn))
+    return Edge(element.get("id") or "", names.local(element), element.get("name") or "", good, _label(drawn))
 
 
 def _label(drawn: Element) -> Bounds | None:
@@ -128,8 +129,12 @@ def _number(text: str | None) -> float | None:
     return number if math.isfinite(number) and abs(number) <= FARTHEST else None
 
 
+def _labels(parts: Sequence[Shape | Edge]) -> list[Bounds]:
+    return [part.label for part in parts if part.label is not None]
+
+
 def _around(shapes: list[Shape], edges: list[Edge]) -> Bounds | None:
-    boxes = [shape.bounds for shape in shapes] + [part.label for part in (*shapes, *edges) if part.label is not None]
+    boxes = [shape.bounds for shape in shapes] + _labels(shapes) + _labels(edges)
     points = [point for edge in edges for point in edge.points]
     points += [(box.x, box.y) for box in boxes] + [(box.x + box.width, box.y + box.height) for box in boxes]
     if not points:

@@ -4,13 +4,16 @@
 PY := .venv/bin/python
 ARGS ?=
 .DEFAULT_GOAL := help
-.PHONY: help up test check mutants bench dist lock runtime dev clean
+.PHONY: help up drive test check mutants bench dist lock runtime dev clean
 
 help: ## this list
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' Makefile
 
 up: runtime ## start everything for trying it out: database, web, two workers, samples (Ctrl-C stops it)
 	@exec $(PY) -m cli.main up $(ARGS)
+
+drive: runtime ## drive traffic through the samples of a running `make up` (ARGS='--seconds 60 --failures 30')
+	@exec $(PY) -m cli.main samples drive $(ARGS)
 
 test: dev ## all tests, a real Chromium included (ARGS='tests/web -k claim' goes to pytest)
 	@BATON_CHROMIUM="$$(scripts/chromium)" && export BATON_CHROMIUM && \

@@ -6,12 +6,14 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any, NoReturn
 
 import click
 import psycopg
 from sqlalchemy.exc import OperationalError
 
+from cli.embedded import EmbeddedPostgres
 from engine.bpmn.definition import Problem
 from engine.commands.outcome import FieldProblem, Rejected
 from engine.config import Settings, markdown_table
@@ -23,9 +25,19 @@ as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 @contextmanager
 def database() -> Iterator[psycopg.Connection[Any]]:
-    """A connection to the database that DATABASE_URL names."""
-    with connect(Settings.from_env().need_database(), application_name="baton-cli") as conn:
+    """A connection to the database that DATABASE_URL names, else to that of the `baton up` that runs in this home."""
+    settings = Settings.from_env()
+    url = settings.database_url or _of_baton_up(settings.home) or settings.need_database()
+    with connect(url, application_name="baton-cli") as conn:
         yield conn
+
+
+def _of_baton_up(home: Path) -> str | None:
+    folder = home / "postgres"
+    if not (folder / "port").exists():
+        return None
+    server = EmbeddedPostgres(folder)
+    return server.url() if server.accepting() else None
 
 
 def refused(rejected: Rejected) -> NoReturn:

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import json
 import random
+import sys
 import threading
 import time
 from collections import OrderedDict, deque
@@ -187,3 +188,11 @@ def serve(*, mail_port: int, http_port: int, folder: Path) -> None:
     web = DevServer(("127.0.0.1", http_port), SampleService(), mails)
     threading.Thread(target=sink.serve_forever, daemon=True).start()
     web.serve_forever()
+
+
+def main(mail_port: str, http_port: str, folder: str) -> None:
+    serve(mail_port=int(mail_port), http_port=int(http_port), folder=Path(folder))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

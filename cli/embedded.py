@@ -90,6 +90,7 @@ class EmbeddedPostgres:
             if not self.data.exists():
                 self._make_data()
             if not self.accepting():
+                self._child = None
                 self._start()
             self._ensure_database()
             return self.url()
@@ -130,6 +131,13 @@ class EmbeddedPostgres:
             return int((self.data / "postmaster.pid").read_text().partition("\n")[0])
         except (FileNotFoundError, ValueError):
             return None
+
+    def lives(self) -> bool:
+        """Whether the postmaster's process is there, as a cheap look; `accepting` is the true answer."""
+        if self._child is not None:
+            return self._child.poll() is None
+        pid = self.pid()
+        return pid is not None and alive(pid)
 
     def accepting(self) -> bool:
         """Whether *this* server answers. A process id may be a zombie's or a stranger's, a port another server's."""

@@ -67,10 +67,7 @@ def run_as(account: pwd.struct_passwd | None, command: list[str], *, output: IO[
 
 def server_programs(account: pwd.struct_passwd | None) -> Path:
     """The folder with initdb, pg_ctl and postgres, reachable for `account`."""
-    spec = importlib.util.find_spec(PACKAGE)
-    if spec is None or not spec.submodule_search_locations:
-        raise EmbeddedServerError(f"the package {DISTRIBUTION} is not installed: install baton[embedded], or set DATABASE_URL")
-    package = Path(spec.submodule_search_locations[0])
+    package = _package()
     programs = package / "pginstall" / "bin"
     if account is None or _runs(account, programs):
         return programs
@@ -78,6 +75,13 @@ def server_programs(account: pwd.struct_passwd | None) -> Path:
     if not _runs(account, copied):
         raise EmbeddedServerError(f"the account {account.pw_name} cannot run the programs in {copied}: is it mounted noexec?")
     return copied
+
+
+def _package() -> Path:
+    spec = importlib.util.find_spec(PACKAGE)
+    if spec is None or not spec.submodule_search_locations:
+        raise EmbeddedServerError(f"the package {DISTRIBUTION} is not installed: install baton[embedded], or set DATABASE_URL")
+    return Path(spec.submodule_search_locations[0])
 
 
 def place_for_data(home: Path, account: pwd.struct_passwd | None) -> Path:

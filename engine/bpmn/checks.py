@@ -86,7 +86,9 @@ def _listed_flows(structure: Structure) -> None:
             for child in names.bpmn(structure.sources[key], tag):
                 listed = names.reference(names.text(child))
                 flow = structure.flows.get(listed or "")
-                if flow is not None and listed not in flows:
+                if listed is not None and listed not in structure.known:
+                    structure.problem(key, f"lists {listed!r} as {tag}, which does not exist", "the id of a sequenceFlow of this process")
+                elif flow is not None and listed not in flows:
                     structure.problem(
                         key,
                         f"lists {listed!r} as {tag}, which {_leads(flow)}",

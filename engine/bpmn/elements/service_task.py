@@ -14,7 +14,7 @@ from engine.bpmn.support import Supported, register
 from engine.bpmn.times import DurationTimer, TimerError, parse_timer
 
 DELIVERIES = {"http.deliver": ("url", "destination"), "mail.send": ("to",)}  # topic: inputs of which one must be given
-DEFAULT_ATTEMPTS = 3
+DEFAULT_ATTEMPTS = {"handler": 3, "external": 3, "deliver": 8}
 EXTERNAL = ("external", "external-worker")
 JAVA = ("class", "expression")
 WAYS = 'baton:handler="name", camunda:type="external" with camunda:topic, zeebe:taskDefinition, or camunda:delegateExpression="${name}"'
@@ -51,7 +51,7 @@ def parse(element: Element, context: Context) -> ServiceTaskConfig | None:
         inputs=given,
         outputs=produced,
         retry=retry.text if retry else None,
-        max_attempts=retry.attempts if retry else DEFAULT_ATTEMPTS,
+        max_attempts=retry.attempts if retry else DEFAULT_ATTEMPTS[work],
         priority=priority,
         lease_seconds=lease,
     )

@@ -1,7 +1,44 @@
-"""The tables as SQLAlchemy models (plain DeclarativeBase), equal to what the migrations make; a test compares them."""
+"""The tables as SQLAlchemy models (plain DeclarativeBase), equal to what the migrations make; a test compares them.
 
-from sqlalchemy.orm import DeclarativeBase
+Commands and acquisition use psycopg directly; models serve migrations and screens.
+"""
 
+from engine.db.models.base import Base
+from engine.db.models.cases import ProcessInstance, Scope, Token, Variable
+from engine.db.models.definitions import Deployment, ProcessDefinition
+from engine.db.models.messages import Message, Subscription
+from engine.db.models.people import ApiKey, LoginAttempt, Person, PersonGroup, WebSession
+from engine.db.models.records import Audit, History, Incident, Refusal, Request
+from engine.db.models.tasks import InboxEntry, UserTask
+from engine.db.models.work import Delivery, ExternalTask, Job
+from engine.db.models.workers import Pause, Watermark, Worker
 
-class Base(DeclarativeBase):
-    """All tables of Baton."""
+__all__ = [
+    "ApiKey",
+    "Audit",
+    "Base",
+    "Delivery",
+    "Deployment",
+    "ExternalTask",
+    "History",
+    "InboxEntry",
+    "Incident",
+    "Job",
+    "LoginAttempt",
+    "Message",
+    "Pause",
+    "Person",
+    "PersonGroup",
+    "ProcessDefinition",
+    "ProcessInstance",
+    "Refusal",
+    "Request",
+    "Scope",
+    "Subscription",
+    "Token",
+    "UserTask",
+    "Variable",
+    "Watermark",
+    "WebSession",
+    "Worker",
+]

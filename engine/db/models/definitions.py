@@ -1,0 +1,62 @@
+"""Deployments and the versions of process definitions."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from uuid import UUID
+
+from sqlalchemy import (
+    Boolean,
+    CheckConstraint,
+    DateTime,
+    ForeignKeyConstraint,
+    Index,
+    Integer,
+    LargeBinary,
+    PrimaryKeyConstraint,
+    Text,
+    UniqueConstraint,
+    Uuid,
+    text,
+)
+from sqlalchemy.orm import Mapped, mapped_column
+
+from engine.db.models.base import Base
+
+
+class Deployment(Base):
+    __tablename__ = "deployment"
+    __table_args__ = (
+        PrimaryKeyConstraint("id", name="pk_deployment"),
+        Index("ix_deployment_tenant", "tenant_id", "deployed_at"),
+    )
+    id: Mapped[UUID] = mapped_column(Uuid)
+    tenant_id: Mapped[str] = mapped_column(Text, server_default=text("''"))
+    name: Mapped[str] = mapped_column(Text, server_default=text("''"))
+    deployed_by: Mapped[str] = mapped_column(Text)
+    deployed_at: Mapped[datetime] = mapped_column(DateTime(timezone=True), server_default=text("baton_clock()"))
+
+
+class ProcessDefinition(Base):
+    __tablename__ = "process_definition"
+    __table_args__ = (
+        CheckConstraint("status IN ('active', 'suspended', 'deleting')", name="ck_process_definition_status"),
+        ForeignKeyConstraint(["deployment_id"], ["deployment.id"], name="fk_process_definition_deployment"),
+        PrimaryKeyConstraint("id", name="pk_process_definition"),
+        UniqueConstraint("tenant_id", "key", "version", name="uq_process_definition_version"),
+        Index("ix_process_definition_deployment", "deployment_id"),
+    )
+    id: Mapped[UUID] = mapped_column(Uuid)
+    tenant_id: Mapped[str] = mapped_column(Text, server_default=text("''"))
+    key: Mapped[str] = mapped_column(Text)
+    version: Mapped[int] = mapped_column(Integer)
+    name: Mapped[str] = mapped_column(Text, server_default=text("''"))
+    sort_key: Mapped[str] = mapped_column(Text, server_default=text("''"))
+    status: Mapped[str] = mapped_column(Text, server_default=text("'active'"))
+    deployment_id: Mapped[UUID] = mapped_column(Uuid)
+    resource_name: Mapped[str] = mapped_column(Text)
+    content_hash: Mapped[bytes] = mapped_column(LargeBinary)
+    xml: Mapped[bytes] = mapped_column(LargeBinary)
+    documentation: Mapped[str] = mapped_column(Text, server_default=text("''"))
+    has_none_start: Mapped[bool] = mapped_column(Boolean, server_default=text("true"))
+    created_at: Mapped[datetime] = mapped_column(DateTime(timezone=True), server_default=text("baton_clock()"))

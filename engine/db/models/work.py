@@ -1,0 +1,199 @@
+"""Durable work: three tables, one life cycle (R1)."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    CheckConstraint,
+    DateTime,
+    ForeignKeyConstraint,
+    Index,
+    Integer,
+    PrimaryKeyConstraint,
+    SmallInteger,
+    Text,
+    Uuid,
+    text,
+)
+from sqlalchemy.dialects.postgresql import ARRAY, JSONB
+from sqlalchemy.orm import Mapped, mapped_column
+
+from engine.db.models.base import Base
+
+
+class Job(Base):
+    __tablename__ = "job"
+    __table_args__ = (
+        CheckConstraint("attempts >= 0 AND attempts <= max_attempts", name="ck_job_attempts"),
+        CheckConstraint("(kind = 'start_timer') = (instance_id IS NULL) OR kind = 'message'", name="ck_job_case"),
+        CheckConstraint("(status IN ('completed', 'cancelled')) = (ended_at IS NOT NULL)", name="ck_job_ended"),
+        CheckConstraint("status <> 'failed' OR lease_owner IS NULL", name="ck_job_failed_spent"),
+        CheckConstraint("kind IN ('service', 'timer', 'start_timer', 'message')", name="ck_job_kind"),
+        CheckConstraint(
+            "(status = 'leased') = (lease_owner IS NOT NULL) AND "
+            "(status = 'leased') = (lease_expires_at IS NOT NULL) AND "
+            "(status = 'leased') = (leased_at IS NOT NULL)",
+            name="ck_job_lease_if_leased",
+        ),
+        CheckConstraint("level BETWEEN 0 AND 10", name="ck_job_level"),
+        CheckConstraint("priority BETWEEN 0 AND 9", name="ck_job_priority"),
+        CheckConstraint("status IN ('available', 'leased', 'completed', 'failed', 'cancelled')", name="ck_job_status"),
+        ForeignKeyConstraint(["definition_id"], ["process_definition.id"], name="fk_job_definition", ondelete="CASCADE"),
+        ForeignKeyConstraint(["instance_id"], ["process_instance.id"], name="fk_job_instance", ondelete="CASCADE"),
+        ForeignKeyConstraint(["token_id"], ["token.id"], name="fk_job_token", ondelete="CASCADE"),
+        PrimaryKeyConstraint("id", name="pk_job"),
+        Index("ix_job_due", "kind", "topic", "level", "available_at", "id", postgresql_where=text("status = 'available' AND held = '{}'")),
+        Index("ix_job_failed", "tenant_id", "created_at", "id", postgresql_where=text("status = 'failed'")),
+        Index("ix_job_instance", "instance_id"),
+        Index("ix_job_lease", "lease_expires_at", "id", postgresql_where=text("status = 'leased'")),
+        Index("ix_job_list", "tenant_id", "created_at", "id"),
+        Index("ix_job_token", "token_id", postgresql_where=text("token_id IS NOT NULL")),
+        Index("uq_job_start_timer", "definition_id", "element_id", "due_at", unique=True, postgresql_where=text("kind = 'start_timer'")),
+        {"postgresql_with": {"fillfactor": 90, "autovacuum_vacuum_scale_factor": 0.01, "autovacuum_vacuum_cost_delay": 0}},
+    )
+    id: Mapped[UUID] = mapped_column(Uuid)
+    tenant_id: Mapped[str] = mapped_column(Text, server_default=text("''"))
+    kind: Mapped[str] = mapped_column(Text)
+    topic: Mapped[str] = mapped_column(Text, server_default=text("''"))
+    instance_id: Mapped[UUID | None] = mapped_column(Uuid)
+    root_id: Mapped[UUID | None] = mapped_column(Uuid)
+    definition_id: Mapped[UUID] = mapped_column(Uuid)
+    token_id: Mapped[UUID | None] = mapped_column(Uuid)
+    subscription_id: Mapped[UUID | None] = mapped_column(Uuid)
+    element_id: Mapped[str] = mapped_column(Text)
+    status: Mapped[str] = mapped_column(Text, server_default=text("'available'"))
+    due_at: Mapped[datetime] = mapped_column(DateTime(timezone=True))
+    available_at: Mapped[datetime] = mapped_column(DateTime(timezone=True))
+    priority: Mapped[int] = mapped_column(SmallInteger, server_default=text("5"))
+    level: Mapped[int] = mapped_column(SmallInteger, server_default=text("5"))
+    held: Mapped[list[str]] = mapped_column(ARRAY(Text), server_default=text("'{}'"))
+    lease_owner: Mapped[str | None] = mapped_column(Text)
+    lease_expires_at: Mapped[datetime | None] = mapped_column(DateTime(timezone=True))
+    leased_at: Mapped[datetime | None] = mapped_column(DateTime(timezone=True))
+    lease_number: Mapped[int] = mapped_column(BigInteger, server_default=text("0"))
+    lease_seconds: Mapped[int | None] = mapped_column(Integer)
+    attempts: Mapped[int] = mapped_column(Integer, server_default=text("0"))
+    max_attempts: Mapped[int] = mapped_column(Integer, server_default=text("3"))
+    retry: Mapped[str | None] = mapped_column(Text)
+    lock_first: Mapped[bool] = mapped_column(Boolean, server_default=text("false"))
+    last_error: Mapped[str | None] = mapped_column(Text)
+    payload: Mapped[Any] = mapped_column(JSONB, server_default=text("'{}'"))
+    created_at: Mapped[datetime] = mapped_column(DateTime(timezone=True), server_default=text("baton_clock()"))
+    ended_at: Mapped[datetime | None] = mapped_column(DateTime(timezone=True))
+
+
+class ExternalTask(Base):
+    __tablename__ = "external_task"
+    __table_args__ = (
+        CheckConstraint("attempts >= 0 AND attempts <= max_attempts", name="ck_external_task_attempts"),
+        CheckConstraint("(status IN ('completed', 'cancelled')) = (ended_at IS NOT NULL)", name="ck_external_task_ended"),
+        CheckConstraint(
+            "(status = 'leased') = (lease_owner IS NOT NULL) AND "
+            "(status = 'leased') = (lease_expires_at IS NOT NULL) AND "
+            "(status = 'leased') = (leased_at IS NOT NULL)",
+            name="ck_external_task_lease_if_leased",
+        ),
+        CheckConstraint("level BETWEEN 0 AND 10", name="ck_external_task_level"),
+        CheckConstraint("priority BETWEEN 0 AND 9", name="ck_external_task_priority"),
+        CheckConstraint("status IN ('available', 'leased', 'completed', 'failed', 'cancelled')", name="ck_external_task_status"),
+        ForeignKeyConstraint(["instance_id"], ["process_instance.id"], name="fk_external_task_instance", ondelete="CASCADE"),
+        ForeignKeyConstraint(["token_id"], ["token.id"], name="fk_external_task_token", ondelete="CASCADE"),
+        PrimaryKeyConstraint("id", name="pk_external_task"),
+        Index(
+            "ix_external_task_due",
+            "tenant_id",
+            "topic",
+            "level",
+            "available_at",
+            "id",
+            postgresql_where=text("status = 'available' AND held = '{}'"),
+        ),
+        Index("ix_external_task_failed", "tenant_id", "created_at", "id", postgresql_where=text("status = 'failed'")),
+        Index("ix_external_task_instance", "instance_id"),
+        Index("ix_external_task_lease", "lease_expires_at", "id", postgresql_where=text("status = 'leased'")),
+        Index("ix_external_task_token", "token_id"),
+        {"postgresql_with": {"fillfactor": 90, "autovacuum_vacuum_scale_factor": 0.01, "autovacuum_vacuum_cost_delay": 0}},
+    )
+    id: Mapped[UUID] = mapped_column(Uuid)
+    tenant_id: Mapped[str] = mapped_column(Text, server_default=text("''"))
+    topic: Mapped[str] = mapped_column(Text)
+    instance_id: Mapped[UUID] = mapped_column(Uuid)
+    root_id: Mapped[UUID] = mapped_column(Uuid)
+    definition_id: Mapped[UUID] = mapped_column(Uuid)
+    token_id: Mapped[UUID] = mapped_column(Uuid)
+    element_id: Mapped[str] = mapped_column(Text)
+    status: Mapped[str] = mapped_column(Text, server_default=text("'available'"))
+    due_at: Mapped[datetime] = mapped_column(DateTime(timezone=True))
+    available_at: Mapped[datetime] = mapped_column(DateTime(timezone=True))
+    priority: Mapped[int] = mapped_column(SmallInteger, server_default=text("5"))
+    level: Mapped[int] = mapped_column(SmallInteger, server_default=text("5"))
+    held: Mapped[list[str]] = mapped_column(ARRAY(Text), server_default=text("'{}'"))
+    lease_owner: Mapped[str | None] = mapped_column(Text)
+    lease_expires_at: Mapped[datetime | None] = mapped_column(DateTime(timezone=True))
+    leased_at: Mapped[datetime | None] = mapped_column(DateTime(timezone=True))
+    lease_number: Mapped[int] = mapped_column(BigInteger, server_default=text("0"))
+    attempts: Mapped[int] = mapped_column(Integer, server_default=text("0"))
+    max_attempts: Mapped[int] = mapped_column(Integer, server_default=text("3"))
+    retry: Mapped[str | None] = mapped_column(Text)
+    lock_first: Mapped[bool] = mapped_column(Boolean, server_default=text("false"))
+    last_error: Mapped[str | None] = mapped_column(Text)
+    payload: Mapped[Any] = mapped_column(JSONB, server_default=text("'{}'"))
+    created_at: Mapped[datetime] = mapped_column(DateTime(timezone=True), server_default=text("baton_clock()"))
+    ended_at: Mapped[datetime | None] = mapped_column(DateTime(timezone=True))
+
+
+class Delivery(Base):
+    __tablename__ = "delivery"
+    __table_args__ = (
+        CheckConstraint("attempts >= 0 AND attempts <= max_attempts", name="ck_delivery_attempts"),
+        CheckConstraint("(status IN ('completed', 'cancelled', 'skipped')) = (ended_at IS NOT NULL)", name="ck_delivery_ended"),
+        CheckConstraint("kind IN ('http', 'mail')", name="ck_delivery_kind"),
+        CheckConstraint(
+            "(status = 'leased') = (lease_owner IS NOT NULL) AND "
+            "(status = 'leased') = (lease_expires_at IS NOT NULL) AND "
+            "(status = 'leased') = (leased_at IS NOT NULL)",
+            name="ck_delivery_lease_if_leased",
+        ),
+        CheckConstraint("level BETWEEN 0 AND 10", name="ck_delivery_level"),
+        CheckConstraint("priority BETWEEN 0 AND 9", name="ck_delivery_priority"),
+        CheckConstraint("status IN ('available', 'leased', 'completed', 'failed', 'cancelled', 'skipped')", name="ck_delivery_status"),
+        ForeignKeyConstraint(["instance_id"], ["process_instance.id"], name="fk_delivery_instance", ondelete="CASCADE"),
+        PrimaryKeyConstraint("id", name="pk_delivery"),
+        Index("ix_delivery_due", "kind", "level", "available_at", "id", postgresql_where=text("status = 'available' AND held = '{}'")),
+        Index("ix_delivery_failed", "tenant_id", "created_at", "id", postgresql_where=text("status = 'failed'")),
+        Index("ix_delivery_instance", "instance_id"),
+        Index("ix_delivery_lease", "lease_expires_at", "id", postgresql_where=text("status = 'leased'")),
+        Index("ix_delivery_list", "tenant_id", "created_at", "id"),
+        {"postgresql_with": {"fillfactor": 90, "autovacuum_vacuum_scale_factor": 0.01, "autovacuum_vacuum_cost_delay": 0}},
+    )
+    id: Mapped[UUID] = mapped_column(Uuid)
+    tenant_id: Mapped[str] = mapped_column(Text, server_default=text("''"))
+    kind: Mapped[str] = mapped_column(Text)
+    destination: Mapped[str] = mapped_column(Text)
+    instance_id: Mapped[UUID | None] = mapped_column(Uuid)
+    root_id: Mapped[UUID | None] = mapped_column(Uuid)
+    definition_id: Mapped[UUID | None] = mapped_column(Uuid)
+    element_id: Mapped[str | None] = mapped_column(Text)
+    status: Mapped[str] = mapped_column(Text, server_default=text("'available'"))
+    due_at: Mapped[datetime] = mapped_column(DateTime(timezone=True))
+    available_at: Mapped[datetime] = mapped_column(DateTime(timezone=True))
+    priority: Mapped[int] = mapped_column(SmallInteger, server_default=text("5"))
+    level: Mapped[int] = mapped_column(SmallInteger, server_default=text("5"))
+    held: Mapped[list[str]] = mapped_column(ARRAY(Text), server_default=text("'{}'"))
+    lease_owner: Mapped[str | None] = mapped_column(Text)
+    lease_expires_at: Mapped[datetime | None] = mapped_column(DateTime(timezone=True))
+    leased_at: Mapped[datetime | None] = mapped_column(DateTime(timezone=True))
+    lease_number: Mapped[int] = mapped_column(BigInteger, server_default=text("0"))
+    attempts: Mapped[int] = mapped_column(Integer, server_default=text("0"))
+    max_attempts: Mapped[int] = mapped_column(Integer, server_default=text("8"))
+    retry: Mapped[str | None] = mapped_column(Text)
+    last_error: Mapped[str | None] = mapped_column(Text)
+    request: Mapped[Any] = mapped_column(JSONB)
+    response: Mapped[Any | None] = mapped_column(JSONB)
+    created_at: Mapped[datetime] = mapped_column(DateTime(timezone=True), server_default=text("baton_clock()"))
+    ended_at: Mapped[datetime | None] = mapped_column(DateTime(timezone=True))

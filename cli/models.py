@@ -1,0 +1,93 @@
+"""`baton check`, `baton deploy`, `baton start`: models from files, instances from the command line."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import click
+
+from cli.database import as_json, database, place, refused
+from engine.bpmn.definition import Problem
+from engine.bpmn.reader import read_files
+from engine.commands.deploy import deploy as deploy_command
+from engine.commands.outcome import SYSTEM, Rejected
+from engine.commands.start import start_instance
+
+paths = click.argument("paths", nargs=-1, required=True, metavar="FILE…", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+
+
+@click.command()
+@paths
+@as_json
+def check(paths: tuple[Path, ...], as_json: bool) -> None:
+    """Say what would keep these models from being deployed, without a database. Exit code 1 if anything would."""
+    result = read_files([(path.name, path.read_bytes()) for path in paths])
+    if as_json:
+        click.echo(
+            json.dumps(
+                {"problems": [asdict(each) for each in result.problems], "warnings": [asdict(each) for each in result.warnings]}, indent=2
+            )
+        )
+    else:
+        _warn(result.warnings)
+        for problem in result.problems:
+            click.echo(place(problem))
+        for _, definition in () if result.problems else result.definitions:
+            click.echo(f"{definition.key}: may be deployed")
+    click.get_current_context().exit(1 if result.problems else 0)
+
+
+@click.command()
+@paths
+@click.option("--name", default="", help="What this deployment is called.")
+@as_json
+def deploy(paths: tuple[Path, ...], name: str, as_json: bool) -> None:
+    """Deploy models, all or none. What has not changed gets no new version."""
+    with database() as conn:
+        outcome = deploy_command(conn, [(path.name, path.read_bytes()) for path in paths], actor=SYSTEM, name=name)
+    if isinstance(outcome, Rejected):
+        refused(outcome)
+    if as_json:
+        click.echo(json.dumps([asdict(definition) for definition in outcome.definitions], default=str, indent=2))
+        return
+    for definition in outcome.definitions:
+        _warn(definition.warnings)
+        click.echo(f"{definition.key} version {definition.version}{' (unchanged)' if definition.unchanged else ''}")
+
+
+@click.command()
+@click.argument("key")
+@click.option("--business-key", help="What people call the case, e.g. the number of an order.")
+@click.option(
+    "--variable", "variables", multiple=True, metavar="NAME=JSON", help="May be given several times; text that is no JSON is a string."
+)
+@click.option("--version", type=int, help="Another version than the newest.")
+def start(key: str, business_key: str | None, variables: tuple[str, ...], version: int | None) -> None:
+    """Start an instance of the process KEY and print its id."""
+    with database() as conn:
+        outcome = start_instance(conn, key, actor=SYSTEM, variables=_parsed(variables), business_key=business_key, version=version)
+    if isinstance(outcome, Rejected):
+        refused(outcome)
+    click.echo(outcome.instance_id)
+
+
+def _parsed(variables: Iterable[str]) -> dict[str, Any]:
+    parsed: dict[str, Any] = {}
+    for each in variables:
+        name, equals, text = each.partition("=")
+        if not name or not equals:
+            raise click.UsageError(f"--variable: expected NAME=VALUE, found {each!r}")
+        try:
+            parsed[name] = json.loads(text)
+        except ValueError:
+            parsed[name] = text
+    return parsed
+
+
+def _warn(warnings: Iterable[Problem]) -> None:
+    for warning in warnings:
+        click.echo(f"warning: {place(warning)}", err=True)

@@ -23,7 +23,8 @@ OURS = "c.relnamespace = 'public'::regnamespace AND NOT c.relispartition AND c.r
 CATALOG = {
     "tables": f"SELECT relname, relkind, reloptions, pg_get_partkeydef(oid) FROM pg_class c WHERE relkind IN ('r', 'p') AND {OURS}",
     "columns": "SELECT c.relname, a.attname, a.attnum, format_type(atttypid, atttypmod), attnotnull, attidentity,"
-    " pg_get_expr(adbin, adrelid) FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid LEFT JOIN pg_attrdef d ON adrelid = attrelid AND adnum = attnum"
+    " pg_get_expr(adbin, adrelid) FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid"
+    " LEFT JOIN pg_attrdef d ON adrelid = attrelid AND adnum = attnum"
     f" WHERE attnum > 0 AND NOT attisdropped AND relkind IN ('r', 'p') AND {OURS}",
     "constraints": "SELECT c.relname, conname, pg_get_constraintdef(k.oid) FROM pg_constraint k JOIN pg_class c ON c.oid = conrelid"
     f" WHERE contype <> 'n' AND {OURS}",

@@ -5,6 +5,7 @@ It makes the snapshots too, narrow ones first, so that every pure test also prov
 
 from __future__ import annotations
 
+from dataclasses import fields
 from datetime import UTC, datetime
 from itertools import count
 from typing import Any
@@ -61,21 +62,33 @@ class World:
     def start(self, at: str = "start", what: str = "none", /, **variables: Any) -> World:
         return self.happen(Started(at, _typed(variables), what))
 
-    def complete(self, element: str, **variables: Any) -> World:
+    def complete(self, element: str, /, **variables: Any) -> World:
         """Complete the first task, service job or external task that is open at the element."""
-        leaf = self.leaf(element, NewTask, NewJob, NewExternalTask)
-        kind = {NewTask: "task_completed", NewJob: "job_completed", NewExternalTask: "external_task_completed"}[type(leaf)]
-        return self.happen(Completed(leaf.token_id, _typed(variables), kind, {"item_id": str(leaf.id)}), leaf)
+        return self.serve(self.leaf(element, NewTask, NewJob, NewExternalTask), variables)
 
     def fire(self, element: str) -> World:
-        leaf = self.leaf(element, NewJob)
-        assert isinstance(leaf, NewJob)
-        due = leaf.due_at or self.now
-        return self.happen(EventOccurred(leaf.token_id, element, "timer", occurrence=leaf.payload, due_at=due), leaf)
+        return self.serve(self.leaf(element, NewJob), {})
 
-    def receive(self, element: str, **variables: Any) -> World:
-        leaf = self.leaf(element, NewSubscription)
-        return self.happen(EventOccurred(leaf.token_id, element, "message", _typed(variables)), leaf)
+    def receive(self, element: str, /, **variables: Any) -> World:
+        return self.serve(self.leaf(element, NewSubscription), variables)
+
+    def serve(self, leaf: Leaf, variables: dict[str, Any]) -> World:
+        """What a leaf waits for happens."""
+        token, typed_variables, detail = leaf.token_id, _typed(variables), {"item_id": str(leaf.id)}
+        match leaf:
+            case NewTask():
+                return self.happen(Completed(token, typed_variables, "task_completed", detail), leaf)
+            case NewExternalTask():
+                return self.happen(Completed(token, typed_variables, "external_task_completed", detail), leaf)
+            case NewJob(kind="service"):
+                return self.happen(Completed(token, typed_variables, "job_completed", detail), leaf)
+            case NewJob():
+                due = leaf.due_at or self.now
+                fired = EventOccurred(token, leaf.element_id, "timer", detail=detail, occurrence=leaf.payload, due_at=due)
+                return self.happen(fired, leaf)
+            case NewSubscription():
+                return self.happen(EventOccurred(token, leaf.element_id, "message", typed_variables, detail), leaf)
+        raise AssertionError(f"{leaf} cannot be served")
 
     def throw(self, element: str, code: str, text: str = "", **variables: Any) -> World:
         leaf = self.leaf(element, NewJob, NewExternalTask)
@@ -129,14 +142,23 @@ class World:
         return self
 
     def decide(self, trigger: Trigger, leaf: Leaf | None = None) -> Effects:
-        whole = Snapshot(
-            **self._ids(), scopes=self.scopes, tokens=self.tokens, whole=True, tasks=self._open_tasks(), **self._others(trigger, leaf)
-        )
+        """A narrow snapshot first. Where it suffices, it must lead to the very effects that the whole leads to."""
+        others = self._others(trigger, leaf)
+        tasks = tuple(OpenTask(task.id, task.token_id, task.element_id) for task in self.leaves.values() if isinstance(task, NewTask))
+        whole = Snapshot(**self._ids(), scopes=self.scopes, tokens=self.tokens, whole=True, tasks=tasks, **others)
+        first_id = next(self.numbers)
+        self.numbers = count(first_id)
         try:
-            return self._advance(self.narrow(trigger, leaf), trigger)
+            effects = self._advance(self.narrow(trigger, leaf), trigger)
         except NeedsWholeInstance:
             self.asked_whole += 1
+            self.numbers = count(first_id)
             return self._advance(whole, trigger)
+        after = next(self.numbers)
+        self.numbers = count(first_id)
+        assert _rows(self._advance(whole, trigger)) == _rows(effects)
+        self.numbers = count(after)
+        return effects
 
     def narrow(self, trigger: Trigger, leaf: Leaf | None = None) -> Snapshot:
         """As the contract says: the chain of scopes, its owners, the trigger's token, joining tokens, crowded scopes."""
@@ -170,9 +192,6 @@ class World:
     def _others(self, trigger: Trigger, leaf: Leaf | None) -> dict[str, Any]:
         token_id = getattr(trigger, "token_id", None)
         return {"other_leaves": any(each.token_id == token_id and each is not leaf for each in self.leaves.values())}
-
-    def _open_tasks(self) -> tuple[OpenTask, ...]:
-        return tuple(OpenTask(task.id, task.token_id, task.element_id) for task in self.leaves.values() if isinstance(task, NewTask))
 
     def apply(self, effects: Effects) -> None:
         """Deletes with their cascades, then moves, then inserts. A task that loses its token without being named is an error."""
@@ -245,6 +264,12 @@ class World:
 
 def _typed(variables: dict[str, Any]) -> dict[str, Variable]:
     return {name: typed(value) for name, value in variables.items()}
+
+
+def _rows(effects: Effects) -> dict[str, Any]:
+    """Effects, comparable: the order of rows says nothing, that of events does."""
+    rows = {each.name: getattr(effects, each.name) for each in fields(effects)}
+    return {name: sorted(map(repr, value)) if isinstance(value, list) and name != "history" else value for name, value in rows.items()}
 
 
 def _told(event: Any) -> str:

@@ -38,7 +38,23 @@ def test_S13_the_open_task_and_its_timers_go_and_the_parent_continues() -> None:
     assert run.complete("after").ended == "completed"
 
 
-def test_S13_terminate_reached_at_once_never_opens_what_comes_later() -> None:
+def test_S13_terminate_reached_first_keeps_the_branches_after_it_from_beginning() -> None:
+    first = model(
+        "start -> sub -> after -> end",
+        "s -> par -> stop",
+        "par -> u -> e",
+        s=start(),
+        e=end(),
+        stop=terminate(),
+        inside={"sub": "s par u e stop"},
+    )
+    run = World(first).start()
+    assert run.open == ["after"]
+    assert "flow_taken par>u" not in run.happened
+    assert "task_created u" not in run.happened
+
+
+def test_S13_terminate_reached_at_once_withdraws_what_opened_before_it() -> None:
     at_once = model(
         "start -> sub -> after -> end",
         "s -> par -> u -> e",

@@ -1,0 +1,201 @@
+"""Random block-structured models, driven to the end in random order: never stuck, nothing left, no row named twice.
+
+Blocks: task, job, sequence, parallel, exclusive, loop, subprocess, terminate, event gateway, boundary events of both kinds.
+`World` checks after every step that each token waits for something, and that a narrow snapshot decides as the whole does.
+"""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass, field
+from random import Random
+
+from hypothesis import HealthCheck, event, given, settings
+from hypothesis import strategies as st
+
+from engine.bpmn.definition import Node, ProcessDefinition
+from tests.core.models import boundary, catch, end, first_event, model, par, service, start, sub, terminate, user, xor
+from tests.core.world import World
+
+Block = tuple[str, list["Block"]] | str
+
+LEAVES = st.sampled_from(["task", "job", "external", "choice_of_events", "interrupted", "reminded"])
+BLOCKS: st.SearchStrategy[Block] = st.recursive(
+    LEAVES,
+    lambda inner: st.one_of(
+        st.tuples(st.sampled_from(["sequence", "parallel", "exclusive"]), st.lists(inner, min_size=2, max_size=3)),
+        st.tuples(st.sampled_from(["loop", "subprocess", "interrupted_subprocess", "terminated"]), st.lists(inner, min_size=1, max_size=1)),
+    ),
+    max_leaves=7,
+)
+
+
+@dataclass
+class Drawing:
+    """A model being drawn: blocks become elements and flows, each block with one way in and one way out."""
+
+    chains: list[str] = field(default_factory=list)
+    elements: dict[str, Node] = field(default_factory=dict)
+    conditions: dict[str, str] = field(default_factory=dict)
+    defaults: list[str] = field(default_factory=list)
+    members: dict[str | None, list[str]] = field(default_factory=dict)
+
+    def add(self, node: Node, owner: str | None) -> str:
+        name = f"{node.kind[:4]}{len(self.elements)}"
+        self.elements[name] = node
+        self.members.setdefault(owner, []).append(name)
+        return name
+
+    def link(self, source: str, target: str, *, when: str | None = None, otherwise: bool = False) -> None:
+        self.chains.append(f"{source} -> {target}")
+        if when:
+            self.conditions[f"{source}>{target}"] = when
+        if otherwise:
+            self.defaults.append(f"{source}>{target}")
+
+    def draw(self, block: Block, owner: str | None) -> tuple[str, str]:
+        """The first and the last element of a block."""
+        name, inner = (block, []) if isinstance(block, str) else block
+        first, last = getattr(self, f"_{name}")(inner, owner)
+        return first, last
+
+    def model(self, block: Block) -> ProcessDefinition:
+        begin, finish = self.add(start(), None), self.add(end(), None)
+        first, last = self.draw(block, None)
+        self.link(begin, first)
+        self.link(last, finish)
+        inside = {owner: " ".join(names) for owner, names in self.members.items() if owner is not None}
+        return model(*self.chains, inside=inside, conditions=self.conditions, defaults=tuple(self.defaults), **self.elements)
+
+    # ---- blocks
+
+    def _single(self, node: Node, owner: str | None) -> tuple[str, str]:
+        name = self.add(node, owner)
+        return name, name
+
+    def _task(self, _: list[Block], owner: str | None) -> tuple[str, str]:
+        return self._single(user(), owner)
+
+    def _job(self, _: list[Block], owner: str | None) -> tuple[str, str]:
+        return self._single(service(), owner)
+
+    def _external(self, _: list[Block], owner: str | None) -> tuple[str, str]:
+        return self._single(service(work="external"), owner)
+
+    def _sequence(self, inner: list[Block], owner: str | None) -> tuple[str, str]:
+        drawn = [self.draw(block, owner) for block in inner]
+        for (_, last), (first, _) in itertools.pairwise(drawn):
+            self.link(last, first)
+        return drawn[0][0], drawn[-1][1]
+
+    def _parallel(self, inner: list[Block], owner: str | None) -> tuple[str, str]:
+        fork, join = self.add(par(), owner), self.add(par(), owner)
+        for block in inner:
+            first, last = self.draw(block, owner)
+            self.link(fork, first)
+            self.link(last, join)
+        self.link(fork, join)  # one branch without anything in it
+        return fork, join
+
+    def _exclusive(self, inner: list[Block], owner: str | None) -> tuple[str, str]:
+        split, merge = self.add(xor(), owner), self.add(xor(), owner)
+        for number, block in enumerate(inner):
+            first, last = self.draw(block, owner)
+            self.link(split, first, when=f"${{pick == {number}}}")
+            self.link(last, merge)
+        self.link(split, merge, otherwise=True)
+        return split, merge
+
+    def _loop(self, inner: list[Block], owner: str | None) -> tuple[str, str]:
+        merge, again, task = self.add(xor(), owner), self.add(xor(), owner), self.add(user(), owner)
+        first, last = self.draw(inner[0], owner)
+        self.link(merge, task)
+        self.link(task, first)
+        self.link(last, again)
+        out = self.add(xor(), owner)
+        self.link(again, merge, when="${done < 12}")
+        self.link(again, out, otherwise=True)
+        return merge, out
+
+    def _subprocess(self, inner: list[Block], owner: str | None) -> tuple[str, str]:
+        name = self.add(sub({"pick": "${pick}"}), owner)
+        begin, finish = self.add(start(), name), self.add(end(), name)
+        first, last = self.draw(inner[0], name)
+        self.link(begin, first)
+        self.link(last, finish)
+        return name, name
+
+    def _interrupted_subprocess(self, inner: list[Block], owner: str | None) -> tuple[str, str]:
+        name, _ = self._subprocess(inner, owner)
+        return self._with_way_around(name, owner)
+
+    def _interrupted(self, _: list[Block], owner: str | None) -> tuple[str, str]:
+        return self._with_way_around(self.add(user(), owner), owner)
+
+    def _with_way_around(self, activity: str, owner: str | None) -> tuple[str, str]:
+        late, merge = self.add(boundary(activity, after="PT1H"), owner), self.add(xor(), owner)
+        self.link(activity, merge)
+        self.link(late, merge)
+        return activity, merge
+
+    def _reminded(self, _: list[Block], owner: str | None) -> tuple[str, str]:
+        task = self.add(user(), owner)
+        nag = self.add(boundary(task, after="R2/PT1H", interrupting=False), owner)
+        self.link(nag, self.add(user(), owner))
+        return task, task
+
+    def _terminated(self, inner: list[Block], owner: str | None) -> tuple[str, str]:
+        name, _ = self._subprocess(inner, owner)
+        begin = next(each for each in self.members[name] if self.elements[each].kind == "start_event")
+        task, stop = self.add(user(), name), self.add(Node("", "end_event", config=terminate().config), name)
+        self.link(begin, task)
+        self.link(task, stop)
+        return name, name
+
+    def _choice_of_events(self, _: list[Block], owner: str | None) -> tuple[str, str]:
+        gateway, merge = self.add(first_event(), owner), self.add(xor(), owner)
+        for node in (catch(on="PAID"), catch(after="PT1H")):
+            name = self.add(node, owner)
+            self.link(gateway, name)
+            self.link(name, merge)
+        return gateway, merge
+
+
+def started(block: Block, choose: Random) -> World:
+    definition = Drawing().model(block)
+    (begin,) = definition.starts[None]
+    return World(definition).start(begin, pick=choose.randrange(3), done=0)
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(block=BLOCKS, seed=st.integers(0, 10_000))
+def test_every_model_of_blocks_runs_to_its_end(block: Block, seed: int) -> None:
+    choose = Random(seed)
+    run = started(block, choose)
+    for step in range(400):
+        if run.ended:
+            event(f"ended after {step // 10 * 10} steps or more")
+            break
+        leaf = choose.choice(list(run.leaves.values()))
+        run.serve(leaf, {"pick": choose.randrange(3), "done": step})
+    assert run.ended == "completed"
+    assert run.happened.count("instance_completed") == 1
+    entered = run.happened.count
+    for name, node in run.definition.nodes.items():
+        assert entered(f"element_entered {name}") == entered(f"element_left {name}"), f"{name} ({node.kind}) was entered and not left"
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(block=BLOCKS, seed=st.integers(0, 10_000), steps=st.integers(0, 12))
+def test_every_model_of_blocks_can_be_cancelled_at_any_time(block: Block, seed: int, steps: int) -> None:
+    choose = Random(seed)
+    run = started(block, choose)
+    for step in range(steps):
+        if not run.ended:
+            run.serve(choose.choice(list(run.leaves.values())), {"pick": choose.randrange(3), "done": step})
+    if run.ended:
+        return
+    open_tasks = run.tasks
+    run.cancel()
+    assert run.ended == "cancelled"
+    assert sorted(each.split()[1] for each in run.new("task_cancelled")) == open_tasks

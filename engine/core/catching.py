@@ -16,11 +16,18 @@ FIRED = {"timer": "timer_fired", "message": "message_correlated"}
 
 
 def arm(run: Run, token: Token, event: Node) -> None:
-    """Let `token` wait for an event: a timer job or a message subscription. Error events need no row."""
+    """Let `token` wait for an event: a timer job or a message subscription. Error events need no row.
+
+    A boundary event whose finite cycle is over already never occurs.
+    """
     timer: TimerConfig | None = getattr(event.config, "timer", None)
     message: MessageConfig | None = getattr(event.config, "message", None)
     if timer is not None:
-        _timer(run, token, event, due(timer, run.value(timer.expression, token.scope), run.now))
+        when = due(timer, run.value(timer.expression, token.scope), run.now)
+        if when is not None:
+            _timer(run, token, event, when)
+        elif event.id == token.element_id:
+            raise CannotGoOn("expression", f"{event.name or event.id}: expected a cycle with an occurrence to come, found it is over")
     elif message is not None:
         _subscribe(run, token, event, message)
 

@@ -67,7 +67,7 @@ class NewTask:
 class NewJob:
     """kind: service | timer. `due_at` None: due at once, by the database's clock.
 
-    `payload` of a service job: {"inputs": {name: {"type", "value"}}}; of a cycle timer: {"cycle", "remaining"}.
+    `payload` of a service job: {"inputs": {name: {"type", "value"}}}; of a cycle timer: {"cycle", "anchor", "number"}.
     """
 
     id: UUID

@@ -7,9 +7,9 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
+from engine.bpmn.times import parse_due
 from engine.core.run import CannotGoOn, Run
 from engine.core.state import Names, Token
-from engine.core.timers import instant
 from engine.core.values import typed
 from engine.expressions import Expression
 from engine.expressions.values import Scope as Evaluation
@@ -63,9 +63,9 @@ def number_of(expression: Expression | None, names: Names, what: str, *, default
 
 
 def date_of(expression: Expression | None, names: Names, now: datetime) -> datetime | None:
-    """An instant, from a date, ISO 8601 text, or a duration from now; None for null, empty text or no expression."""
+    """When something is due (`parse_due`): a date, a date with time, a duration from now; None for null or empty text."""
     value = expression.evaluate(names) if expression is not None else None
-    return None if value is None or value == "" else instant(value, now)
+    return None if value is None or value == "" else parse_due(value, now=now)
 
 
 def inputs_of(run: Run, token: Token, inputs: Iterable[tuple[str, Expression]]) -> dict[str, Any]:

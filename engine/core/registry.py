@@ -5,7 +5,8 @@ A behaviour holds no state: everything it knows comes with the call, everything 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from engine.bpmn.definition import Node
@@ -53,6 +54,16 @@ def register(kind: str, behaviour: Behaviour) -> None:
     if kind in BEHAVIOURS:
         raise ValueError(f"kind {kind}: already run by {type(BEHAVIOURS[kind]).__name__}")
     BEHAVIOURS[kind] = behaviour
+
+
+@contextmanager
+def registered(kind: str, behaviour: Behaviour) -> Iterator[None]:
+    """`behaviour` runs the nodes of `kind` while the block runs."""
+    register(kind, behaviour)
+    try:
+        yield
+    finally:
+        del BEHAVIOURS[kind]
 
 
 def behaviour_of(node: Node) -> Behaviour:

@@ -90,6 +90,11 @@ def migrate() -> None:
 
 
 @click.command()
-def config() -> None:
+@click.option("--document", is_flag=True, help="As docs/configuration.md.")
+def config(document: bool) -> None:
     """Print every environment variable that Baton reads, with its default and meaning."""
+    if document:
+        click.echo(
+            "# Configuration\n\nBy environment variables alone; every one is checked at start. Written by `baton config --document`.\n"
+        )
     click.echo(markdown_table(), nl=False)

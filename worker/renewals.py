@@ -48,8 +48,11 @@ class Renewals:
 
     def hold(self, held: Held) -> None:
         with self._changed:
+            earlier = self._held.get(held.lease.item_id)
             self._held[held.lease.item_id] = held
             self._changed.notify()
+        if earlier is not None:  # this very worker was given the item again, while its first run of it still goes on
+            earlier.cancel(lost=True)
 
     def let_go(self, held: Held) -> None:
         with self._changed:

@@ -110,3 +110,18 @@ def inline(context: Context) -> dict[str, Any]:
 @handler("test.environment")
 def environment(context: Context) -> dict[str, Any]:
     return {"database": os.environ.get("DATABASE_URL"), "settings": context.settings.database_url, "kept": os.environ.get("SHOP_TOKEN")}
+
+
+@handler("test.stubborn")
+def stubborn(context: Context) -> dict[str, Any]:
+    """Looks at no lease: waits for the file that lets this attempt go, and returns its number."""
+    folder = Path(str(context.inputs["folder"]))
+    (folder / f"running-{context.idempotency_key}-{context.attempt}").write_text(str(os.getpid()))
+    while not (folder / f"go-{context.attempt}").exists():
+        time.sleep(0.02)
+    return {"by_attempt": context.attempt}
+
+
+@handler("test.add", inline=True)
+def add(context: Context) -> dict[str, Any]:
+    return {"total": context.variables["a"] + context.variables["b"]}

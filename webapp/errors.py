@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import psycopg
-from flask import Flask, Response, g, jsonify, render_template, request
+from flask import Flask, Response, current_app, flash, g, jsonify, render_template, request
 from flask_wtf.csrf import CSRFError
 from psycopg_pool import PoolTimeout
 from sqlalchemy.exc import DBAPIError
@@ -15,7 +15,7 @@ from sqlalchemy.exc import TimeoutError as PoolExhausted
 from werkzeug.exceptions import HTTPException
 
 from engine.ids import new_id
-from webapp.security import is_api
+from webapp.security import honest_but_stale, is_api
 
 log = logging.getLogger("baton.web")
 
@@ -73,7 +73,17 @@ def forged(error: CSRFError) -> Any:
     log.info("csrf_refused path=%s endpoint=%s", request.path, request.endpoint)
     if is_api():
         return problem(400, "csrf", error.description or "")
-    return error_page(400, template="errors/csrf.html")
+    token = request.form.get("csrf_token") or request.headers.get("X-CSRFToken")
+    if not honest_but_stale(token):
+        return error_page(400, template="errors/csrf.html")
+    if request.headers.get("HX-Request") == "true":
+        flash("Nothing was done: the page was no longer current. Please press again.", "warn")
+        return Response(status=400, headers={"HX-Refresh": "true"})
+    view: Any = current_app.view_functions[request.endpoint or ""]
+    if (again := getattr(view, "when_stale", None)) is not None:
+        return again(**(request.view_args or {}))
+    kept = [(name, value) for name, value in request.form.items(multi=True) if name != "csrf_token"]
+    return error_page(400, template="errors/again.html", kept=kept)
 
 
 def database_error(error: Exception) -> Any:

@@ -56,8 +56,9 @@ def init_app(app: Flask) -> None:
         priority=priority,
         badge_kind=badge_kind,
         plain_time=plain_time,
+        ago_words=ago_words,
     )
-    app.jinja_env.globals.update(new_request_id=lambda: str(new_id()), identity=identity, is_operator=is_operator, icon=icon)
+    app.jinja_env.globals.update(new_request_id=lambda: str(new_id()), identity=identity, is_operator=is_operator, icon=icon, now=now)
     app.context_processor(_whose_page)
 
 
@@ -110,8 +111,11 @@ def age(at: datetime, *, since: datetime | None = None) -> str:
 
 def ago(at: datetime) -> Markup:
     """A <time> in words: "2 seconds ago"; the script keeps it true while the page stands."""
-    passed = max((now() - at).total_seconds(), 0)
-    return _time(at, _ago_words(passed, at), live="ago")
+    return _time(at, ago_words(at), live="ago")
+
+
+def ago_words(at: datetime) -> str:
+    return _ago_words(max((now() - at).total_seconds(), 0), at)
 
 
 def due(at: datetime) -> Markup:

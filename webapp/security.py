@@ -6,7 +6,8 @@ token this session's. Only then does a view run. Nothing here knows tasks or pro
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 from urllib.parse import urlencode, urlsplit
 
 from flask import Flask, Response, abort, current_app, g, redirect, request, url_for
@@ -19,6 +20,7 @@ from webapp.auth.identity import identity
 from webapp.db import reader
 
 csrf = CSRFProtect()
+Again = TypeVar("Again", bound=Callable[..., Any])
 
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 BODY_TYPES = frozenset({"application/x-www-form-urlencoded", "multipart/form-data", "application/json"})
@@ -102,6 +104,16 @@ def honest_but_stale(token: str | None) -> bool:
     except BadData:
         return False
     return isinstance(raw, str) and raw.partition(".")[0] == str(who.person_id)
+
+
+def stale_form(view: Callable[..., Any]) -> Callable[[Again], Again]:
+    """Mark the function that answers an honest but stale press of `view`: with what was typed, to be pressed again."""
+
+    def mark(again: Again) -> Again:
+        view.when_stale = again  # type: ignore[attr-defined]  # a mark on the function, read by webapp.errors
+        return again
+
+    return mark
 
 
 # ---- before every request, in this order

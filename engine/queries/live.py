@@ -12,7 +12,7 @@ from psycopg.rows import dict_row
 RECENT = """
     SELECT h.id, h.tenant_id, h.kind, h.instance_id, h.root_id, h.definition_id, h.item_id, i.started_by,
       coalesce(t.candidate_users, '{}') || ARRAY(SELECT x FROM unnest(ARRAY[t.assignee, t.ended_by,
-        h.data ->> 'before', h.actor]) x WHERE x IS NOT NULL) AS people,
+        h.data ->> 'from', h.actor]) x WHERE x IS NOT NULL) AS people,
       coalesce(t.candidate_groups, '{}') AS groups
     FROM history h
     LEFT JOIN user_task t ON h.kind LIKE 'task!_%%' ESCAPE '!' AND t.id = h.item_id

@@ -1,0 +1,134 @@
+"""What the pages of one task are made of: the task, its form, its case; and why something was refused, in words' reach."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+from uuid import UUID
+
+from flask import abort, request, url_for
+from markupsafe import Markup
+from werkzeug.routing import BuildError
+
+from engine.bpmn.definition import Node, ProcessDefinition, UserTaskConfig
+from engine.commands.may import is_operator
+from engine.commands.outcome import Actor, Refusal, Rejected
+from engine.core.values import Variable
+from engine.db.definitions import DefinitionRefused, compiled
+from engine.queries.inbox import next_free
+from engine.queries.rows import reading
+from engine.queries.task import TaskDetail, case_events, display_name, possible_assignees, task_detail, task_variables
+from webapp.auth.identity import current_actor
+from webapp.db import command_connection, reader
+from webapp.forms.fields import Control, Form, fresh_form
+from webapp.security import local_path
+
+log = logging.getLogger("baton.web")
+
+
+@dataclass(frozen=True, slots=True)
+class TaskForm:
+    """The step as its model describes it. `node` None: today's rules refuse the stored model, so it has no form to show."""
+
+    task: TaskDetail
+    definition: ProcessDefinition | None
+    node: Node | None
+    variables: Mapping[str, Variable]
+
+    @property
+    def fields(self) -> tuple[Any, ...]:
+        config = self.node.config if self.node else None
+        return config.fields if isinstance(config, UserTaskConfig) else ()
+
+    @property
+    def beside(self) -> dict[str, Variable]:
+        """What the case knows and the form does not show already."""
+        shown = {field.id for field in self.fields}
+        return {name: variable for name, variable in self.variables.items() if name not in shown}
+
+
+def load_form(task_id: UUID) -> TaskForm:
+    """The task and its form for whoever may see it; 404 otherwise, the same for a task that never was (S61)."""
+    actor = current_actor()
+    with reading(reader()) as conn:
+        task = task_detail(conn, actor, task_id)
+        if task is None:
+            abort(404)
+        variables = task_variables(conn, task)
+    try:
+        definition = compiled(command_connection(), task.definition_id)
+    except DefinitionRefused as refused:
+        log.warning("definition_refused name=%s problems=%d", refused.name, len(refused.problems))
+        return TaskForm(task, None, None, variables)
+    return TaskForm(task, definition, definition.nodes.get(task.element_id), variables)
+
+
+def page_context(found: TaskForm, form: Form | None = None) -> dict[str, Any]:
+    """Everything that templates/tasks/show.html shows."""
+    actor, task = current_actor(), found.task
+    standing = standing_refusal(task, actor)
+    with reading(reader()) as conn:
+        may_assign = not task.is_over and (task.mine or is_operator(actor))
+        return {
+            "task": task,
+            "found": found,
+            "form": form or fresh_form(found.fields, found.variables),
+            "events": case_events(conn, task),
+            "assignees": possible_assignees(conn, actor, task, anybody=is_operator(actor)) if may_assign else [],
+            "refusal": standing,
+            "offer": next_free(conn, actor, task.id) if standing else None,
+            "back": way_back(),
+            "here": here(),
+            "live_topics": f"inbox,task:{task.id}",
+        }
+
+
+def standing_refusal(task: TaskDetail, actor: Actor) -> Rejected | None:
+    """How the task stands for somebody who comes too late: Back, another tab and a second press say the same."""
+    match task.status:
+        case "completed":
+            return Rejected(Refusal.ALREADY_COMPLETED, "", task.ended_by, task.ended_by_name, task.ended_at, item_id=task.id)
+        case "cancelled":
+            return Rejected(Refusal.ALREADY_CANCELLED, "", task.ended_by, task.ended_by_name, task.ended_at, item_id=task.id)
+        case "claimed" if task.assignee != actor.username:
+            return Rejected(Refusal.ALREADY_CLAIMED, "", task.assignee, task.assignee_name, task.assigned_at, item_id=task.id)
+    return None
+
+
+def with_name(rejected: Rejected) -> Rejected:
+    """The refusal with what people call whoever came first."""
+    if rejected.by is None or rejected.by_name is not None:
+        return rejected
+    return replace(rejected, by_name=display_name(reader(), current_actor(), rejected.by))
+
+
+def way_back() -> str:
+    """The list that this task was opened from."""
+    return local_path(request.args.get("back") or request.form.get("back"), url_for("inbox.index"))
+
+
+def here() -> str:
+    """Which view of the navigation that list was."""
+    return next((view for view in ("mine", "groups", "today", "overdue", "all", "done") if f"view={view}" in way_back()), "groups")
+
+
+def stored_beside(typed: Control, variables: Mapping[str, Variable]) -> tuple[str, bool]:
+    """What the winner stored for a field, in the words that the form would show; and whether it differs in value."""
+    stored = variables.get(typed.field.id)
+    shown = fresh_form((typed.field,), variables).controls[0].said if stored is not None else ""
+    return shown, typed.means != stored
+
+
+def instance_url(instance_id: UUID) -> str:
+    """The page of a case, once operations serve it."""
+    try:
+        return url_for("operations.instance", instance_id=instance_id)
+    except BuildError:
+        return ""
+
+
+def step_diagram(found: TaskForm) -> Markup:
+    """The process with this step lit; nothing where the model has no drawing."""
+    return Markup("")

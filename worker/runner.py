@@ -139,8 +139,9 @@ class Runner:
                 return self._fail(conn, item, outcome)
 
     def _fail(self, conn: Connection, item: Item, failure: Failed) -> Any:
-        fail = deliveries.delivery_failed if item.row.kind == "delivery" else jobs.fail_job
-        return fail(conn, item.lease, error=failure.error, retry_in=failure.retry_in, final=failure.final)
+        if item.row.kind == "delivery":
+            return deliveries.delivery_failed(conn, item.lease, error=failure.error, retry_in=failure.retry_in, final=failure.final)
+        return jobs.fail_job(conn, item.lease, error=failure.error, detail=failure.detail, retry_in=failure.retry_in, final=failure.final)
 
     # ---- deliveries
 

@@ -80,12 +80,16 @@ def fire_timer(conn: Connection, lease: Lease) -> Outcome:
 
 
 @command
-def fail_job(conn: Connection, lease: Lease, *, error: str, retry_in: float | None = None, final: bool = False) -> Outcome:
+def fail_job(
+    conn: Connection, lease: Lease, *, error: str, detail: str = "", retry_in: float | None = None, final: bool = False
+) -> Outcome:
     """The handler failed. It is tried again after its retry policy's wait, or `retry_in` seconds, while attempts are left.
+
+    `error`: one sentence; `detail`: a stack trace, kept beside the incident.
 
     Locks: the job. Refuses: LEASE_LOST.
     """
-    return fail_or_lost(conn, "fail_job", lease, error=error, retry_in=retry_in, final=final)
+    return fail_or_lost(conn, "fail_job", lease, error=error, detail=detail, retry_in=retry_in, final=final)
 
 
 # ---- shared with external tasks
@@ -151,13 +155,14 @@ def fail_or_lost(
     lease: Lease,
     *,
     error: str,
+    detail: str = "",
     retry_in: float | None = None,
     final: bool = False,
     kind: str = "failed",
     actor: str = SYSTEM.username,
 ) -> Outcome:
     """Fail the item, or say that its lease was lost."""
-    failed = fail_item(conn, lease, error=error, retry_in=retry_in, final=final, kind=kind, actor=actor)
+    failed = fail_item(conn, lease, error=error, detail=detail, retry_in=retry_in, final=final, kind=kind, actor=actor)
     return failed or failed_before(conn, lease) or landed_or_lost(conn, name, lease, (), actor)
 
 

@@ -60,8 +60,11 @@ def test_F41_unknown_handlers_and_kinds_stay_untouched(database_url, committed_d
 
 def test_a_failure_is_kept_and_retried_as_it_asked(database_url, committed_db, tmp_path):
     failing, later = job(committed_db, "test.fails"), job(committed_db, "test.later")
+    last = job(committed_db, "test.fails", max_attempts=1)
     with worker(database_url, tmp_path) as process:
-        process.says("job_failed", times=2)
+        process.says("job_failed", times=3)
+    (detail,) = row(committed_db, "SELECT detail FROM incident WHERE job_id = %s", last)
+    assert 'raise LookupError("nothing on the shelf")' in detail
     assert rows.columns(committed_db, "job", failing, "status", "attempts", "last_error") == (
         "available",
         1,

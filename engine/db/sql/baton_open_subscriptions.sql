@@ -6,10 +6,7 @@ LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
   written integer;
 BEGIN
-  PERFORM baton_lock_keys(
-    array_agg(baton_key_number(s.tenant_id, s.message_name, NULL)) FILTER (WHERE s.kind = 'start'),
-    array_agg(baton_key_number(s.tenant_id, s.message_name, s.correlation_key)) FILTER (WHERE s.kind = 'catch'))
-  FROM subscription s WHERE s.id = ANY (subscription_ids);
+  PERFORM baton_lock_subscription_keys(subscription_ids);
 
   -- A statement of its own: it sees what a publisher stored while we waited for the keys.
   INSERT INTO job (id, tenant_id, kind, instance_id, root_id, definition_id, token_id, subscription_id, element_id,

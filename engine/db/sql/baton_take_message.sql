@@ -6,13 +6,16 @@ RETURNS boolean
 LANGUAGE plpgsql VOLATILE AS $$
 BEGIN
   IF cardinality(opened) > 0 THEN
-    PERFORM baton_open_subscriptions(opened, opened_jobs);
+    PERFORM baton_lock_subscription_keys(opened);
   END IF;
   PERFORM 1 FROM message m WHERE m.id = of_message AND m.expires_at > baton_now() FOR UPDATE;
   IF NOT FOUND THEN
     RETURN false;
   END IF;
   DELETE FROM message m WHERE m.id = of_message;
+  IF cardinality(opened) > 0 THEN
+    PERFORM baton_open_subscriptions(opened, opened_jobs);  -- looks only now: not at the message that we took
+  END IF;
   IF start_subscription IS NOT NULL THEN
     -- No key is needed: while the subscription is there, a publisher starts an instance and stores nothing.
     INSERT INTO job (id, tenant_id, kind, definition_id, subscription_id, element_id, due_at, available_at, lock_first)

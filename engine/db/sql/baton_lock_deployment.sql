@@ -1,0 +1,13 @@
+-- Two deployments of one process key meet here, before either takes anything else: the keys are locked, sorted, and only
+-- then the newest versions are read (a name with a control character is no message name, so the numbers are apart).
+CREATE OR REPLACE FUNCTION baton_lock_deployment(tenant text, keys text[]) RETURNS json
+LANGUAGE plpgsql VOLATILE AS $$
+BEGIN
+  PERFORM baton_lock_keys(ARRAY(SELECT baton_key_number(tenant, chr(29) || 'deployment', k) FROM unnest(keys) k), '{}');
+  RETURN (
+    SELECT coalesce(json_agg(json_build_object('key', d.key, 'id', d.id, 'version', d.version, 'status', d.status,
+      'content_hash', encode(d.content_hash, 'hex'))), '[]')
+    FROM process_definition d
+    WHERE d.tenant_id = tenant AND d.key = ANY (keys)
+      AND d.version = (SELECT max(n.version) FROM process_definition n WHERE n.tenant_id = tenant AND n.key = d.key));
+END $$;

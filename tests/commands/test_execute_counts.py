@@ -1,0 +1,145 @@
+"""At most four `execute` calls a command, BEGIN and COMMIT not counted; the usual ones cost one or two."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import psycopg
+import pytest
+
+from engine.commands.cancel import cancel_instance
+from engine.commands.complete_task import complete_task
+from engine.commands.deliver_message import deliver_message
+from engine.commands.jobs import complete_job, fail_job, fire_timer, throw_job_error
+from engine.commands.outcome import Lease, Rejected
+from engine.commands.start import start_instance
+from engine.commands.tasks import claim
+from engine.db.session import connect
+from engine.expressions import parse
+from tests.cast import ADA, OP, engage
+from tests.commands.cases import acquired, deployed, started, the_task
+from tests.conftest import Clock
+from tests.core.models import boundary, catch, model, par, service, user
+from tests.rows import insert, one
+
+FREE = ("BEGIN", "COMMIT", "ROLLBACK")
+
+
+@pytest.fixture
+def conn(database_url: str) -> Iterator[psycopg.Connection]:
+    with connect(database_url) as conn:
+        engage(conn)
+        yield conn
+
+
+@contextmanager
+def counting(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
+    """Every statement that any cursor executes meanwhile."""
+    said: list[str] = []
+    execute = psycopg.Cursor.execute
+
+    def counted(self: psycopg.Cursor, query: Any, *args: Any, **kwargs: Any) -> psycopg.Cursor:
+        said.append(str(query))
+        return execute(self, query, *args, **kwargs)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(psycopg.Cursor, "execute", counted)
+        yield said
+    said[:] = [query for query in said if query not in FREE]
+
+
+def count(monkeypatch: pytest.MonkeyPatch, run: Callable[[], Any]) -> int:
+    with counting(monkeypatch) as said:
+        outcome = run()
+    assert not isinstance(outcome, Rejected), outcome
+    return len(said)
+
+
+ASSIGNED = {"assignee": parse("${'ada'}")}
+
+
+def test_the_mix_of_a_single_path_costs_two_two_one_two(conn: psycopg.Connection, monkeypatch: pytest.MonkeyPatch) -> None:
+    deployed(conn, model("start -> score -> check -> end", score=service(), check=user(candidate_groups=(parse("${'billing'}"),))))
+    assert count(monkeypatch, lambda: start_instance(conn, "model", actor=ADA, variables={}, request_id="s")) == 2
+    (lease,) = acquired(conn)
+    assert count(monkeypatch, lambda: complete_job(conn, lease, variables={"a": 1})) == 2
+    task = the_task(conn, "check")
+    assert count(monkeypatch, lambda: claim(conn, task, actor=ADA, request_id="c")) == 1
+    assert count(monkeypatch, lambda: complete_task(conn, task, actor=ADA, variables={}, request_id="d")) == 2
+
+
+def test_lock_first_after_a_read_costs_three(conn: psycopg.Connection, monkeypatch: pytest.MonkeyPatch) -> None:
+    deployed(conn, model("start -> par -> a -> par2 -> end", "par -> b -> par2", a=user(**ASSIGNED), b=service(), par=par(), par2=par()))
+    started(conn)
+    task = the_task(conn, "a")
+    assert count(monkeypatch, lambda: complete_task(conn, task, actor=ADA, variables={}, request_id="d")) <= 3
+
+
+def test_lock_first_at_once_costs_two(conn: psycopg.Connection, monkeypatch: pytest.MonkeyPatch) -> None:
+    deployed(conn, model("start -> par -> a -> par2 -> end", "par -> b -> par2", a=service(), b=service(), par=par(), par2=par()))
+    started(conn)
+    lease, _ = acquired(conn)
+    hinted = Lease(lease.kind, lease.item_id, lease.number, lease.owner, None, {"lock_first": True})
+    assert count(monkeypatch, lambda: complete_job(conn, hinted, variables={})) == 2
+
+
+def test_opening_a_subscription_costs_four_at_most(conn: psycopg.Connection, monkeypatch: pytest.MonkeyPatch) -> None:
+    deployed(conn, model("start -> a -> wait -> end", a=user(**ASSIGNED), wait=catch(on="PAID")))
+    assert count(monkeypatch, lambda: start_instance(conn, "model", actor=ADA, variables={}, business_key="1", request_id="s")) == 2
+    task = the_task(conn, "a")
+    assert count(monkeypatch, lambda: complete_task(conn, task, actor=ADA, variables={}, request_id="d")) == 4
+
+
+def test_a_write_in_two_statements_that_opens_subscriptions_costs_four_at_most(
+    conn: psycopg.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    after = {
+        "b": user(**ASSIGNED),
+        "c": service(),
+        "d": service("outside", work="external"),
+        "e": catch(on="PAID"),
+        "f": catch(after="PT1H"),
+    }
+    deployed(conn, model("start -> a -> par -> b", *(f"par -> {name}" for name in "cdef"), a=user(**ASSIGNED), par=par(), **after))
+    started(conn, business_key="1")
+    task = the_task(conn, "a")
+    assert count(monkeypatch, lambda: complete_task(conn, task, actor=ADA, variables={"x": 1}, request_id="d")) == 4
+
+
+def test_a_timer_that_withdraws_a_task_and_an_error_cost_four_at_most(
+    conn: psycopg.Connection, monkeypatch: pytest.MonkeyPatch, clock: Clock
+) -> None:
+    deployed(conn, model("start -> a -> end", "late -> end2", a=user(**ASSIGNED), late=boundary("a", after="PT1H")))
+    started(conn)
+    clock.advance(hours=2)
+    (lease,) = acquired(conn)
+    assert count(monkeypatch, lambda: fire_timer(conn, lease)) <= 4
+
+    deployed(conn, model("start -> a -> end", "oops -> b -> end2", a=service(), b=user(), oops=boundary("a", error="E")), version=2)
+    started(conn)
+    (lease,) = acquired(conn)
+    assert count(monkeypatch, lambda: throw_job_error(conn, lease, code="E", message="", variables={})) <= 4
+
+
+def test_failing_costs_one(conn: psycopg.Connection, monkeypatch: pytest.MonkeyPatch) -> None:
+    deployed(conn, model("start -> a -> end", a=service()))
+    started(conn)
+    (lease,) = acquired(conn)
+    assert count(monkeypatch, lambda: fail_job(conn, lease, error="no")) == 1
+
+
+def test_cancelling_costs_two(conn: psycopg.Connection, monkeypatch: pytest.MonkeyPatch) -> None:
+    deployed(conn, model("start -> a -> end", a=user(**ASSIGNED)))
+    case = started(conn)
+    assert count(monkeypatch, lambda: cancel_instance(conn, case.instance_id, actor=OP, reason="", request_id="x")) == 2
+
+
+def test_a_delivery_that_opens_the_next_subscription_costs_four_at_most(conn: psycopg.Connection, monkeypatch: pytest.MonkeyPatch) -> None:
+    deployed(conn, model("start -> one -> two -> end", one=catch(on="PAID"), two=catch(on="SHIPPED")))
+    later = one(conn, "SELECT baton_clock() + interval '1 hour'")
+    insert(conn, "message", name="PAID", correlation_key="1", published_by="op", expires_at=later)
+    started(conn, business_key="1")
+    (lease,) = acquired(conn)
+    assert count(monkeypatch, lambda: deliver_message(conn, lease)) <= 4

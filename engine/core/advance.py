@@ -93,7 +93,7 @@ def _retry(run: Run, token: Token) -> None:
     token.settled = False
     token.status = "waiting"
     run.resolved.add(token.id)
-    run.record("incident_resolved", token.element_id)
+    run.record("incident_resolved", token.element_id, {"item_id": str(token.id)})
     if token.flow_id is None:
         run.leave(token)
     else:

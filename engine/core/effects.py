@@ -122,7 +122,10 @@ class NewDelivery:
 
 @dataclass(slots=True)
 class NewIncident:
-    """A token that could not go on. The incidents of jobs and deliveries are written by the failing commands."""
+    """A token that could not go on. The incidents of jobs and deliveries are written by the failing commands.
+
+    A token has one incident at most: that of a retried token which failed again takes the place of the old one.
+    """
 
     id: UUID
     token_id: UUID

@@ -227,11 +227,13 @@ class Run:
 
     def fail(self, token: Token, error: ExpressionError | CannotGoOn) -> None:
         """The token rests failed at its element, beside an incident, with nothing else hanging off it."""
-        self.shed(token, all_leaves=token.id in self.resolved)  # one incident a token: the old one goes with the old row
+        self.shed(token)
         token.status = "failed"
         kind = error.kind if isinstance(error, CannotGoOn) else "expression"
-        token.wait_for(self.effects.incidents, NewIncident(self.new_id(), token.id, token.element_id, kind, str(error)))
-        self.record("incident_opened", token.element_id, {"kind": kind, "message": str(error)})
+        incident = NewIncident(self.new_id(), token.id, token.element_id, kind, str(error))
+        token.wait_for(self.effects.incidents, incident)
+        data = {"item_id": str(token.id), "incident_id": str(incident.id), "kind": kind, "message": incident.message}
+        self.record("incident_opened", token.element_id, data)
 
     def interrupt(self, token: Token) -> None:
         """Cancel the activity at which the token rests; the token itself stays, with nothing hanging off it."""

@@ -20,7 +20,7 @@ def settle(run: Run) -> Effects:
             effects.new_tokens.append(NewToken(token.id, token.scope.id, token.element_id, token.flow_id, token.status))
         elif not token.settled:
             effects.moved_tokens.append(MovedToken(token.id, token.element_id, token.flow_id, token.status))
-            if token.id in run.resolved:
+            if token.id in run.resolved and token.status != "failed":
                 effects.resolved_incidents_of.append(token.id)
         for rows, row in token.leaves:
             rows.append(row)

@@ -6,8 +6,10 @@ import pytest
 
 from engine.core.advance import advance
 from engine.core.effects import InvariantBroken
-from engine.core.snapshot import Cancelled, Completed, NeedsWholeInstance, Retried
-from tests.core.models import boundary, end, model, par, service, start
+from engine.core.snapshot import Cancelled, Completed, NeedsWholeInstance, Retried, ScopeState
+from engine.core.values import typed
+from engine.expressions import parse
+from tests.core.models import boundary, end, model, par, service, start, user
 from tests.core.world import NOW, World
 
 DECISION = model("start -> a -> xor -> b -> end", "xor -> c -> end", conditions={"xor>b": "${ok}"}, defaults=("xor>c",))
@@ -15,8 +17,6 @@ DECISION = model("start -> a -> xor -> b -> end", "xor -> c -> end", conditions=
 
 def set_variable(run: World, name: str, value: object) -> None:
     """As an operator's edit would."""
-    from tests.core.world import ScopeState, typed
-
     (scope,) = run.scopes.values()
     run.scopes[scope.id] = ScopeState(scope.id, None, None, None, {**scope.variables, name: typed(value)})
 
@@ -38,22 +38,28 @@ def test_a_retry_after_the_variable_was_set_goes_on_with_the_same_token() -> Non
     ]
 
 
-def test_a_retry_that_fails_again_has_exactly_one_incident_and_a_fresh_token() -> None:
+def test_a_retry_that_fails_again_has_exactly_one_incident_and_the_same_token() -> None:
     run = World(DECISION).start().complete("a")
     (token,) = run.tokens
     run.retry("xor").retry("xor")
     assert len(run.incidents) == 1
-    assert token not in run.tokens
-    assert len(run.tokens) == 1
+    assert list(run.tokens) == [token]
+    assert run.last.resolved_incidents_of == [], "the new incident takes the place of the old one"
     assert run.happened.count("incident_opened xor") == 3
     assert run.happened.count("element_entered xor") == 1
 
 
-def test_a_task_that_could_not_open_opens_on_retry_with_its_boundary_events() -> None:
-    from tests.core.models import user
+def test_a_retried_token_that_fails_further_on_has_its_incident_there() -> None:
+    conditions = {"xor>xor2": "${ok}", "xor2>b": "${later}"}
+    run = World(model("start -> xor -> xor2 -> b -> end", "xor -> c -> end", conditions=conditions, defaults=("xor>c",))).start()
+    set_variable(run, "ok", True)
+    run.retry("xor")
+    assert run.open == ["xor2"]
 
+
+def test_a_task_that_could_not_open_opens_on_retry_with_its_boundary_events() -> None:
     late = boundary("a", after="PT1H")
-    run = World(model("start -> a -> end", a=user("A", assignee=_parsed("${who}")), late=late)).start()
+    run = World(model("start -> a -> end", a=user("A", assignee=parse("${who}")), late=late)).start()
     assert run.open == ["a"]
     set_variable(run, "who", "ada")
     run.retry("a")
@@ -120,6 +126,12 @@ def test_cancelling_ends_everything_and_names_every_open_task() -> None:
     assert run.last.history[-1].data == {"reason": "a mistake"}
 
 
+def test_a_cancelled_incident_goes_with_its_token() -> None:
+    run = World(DECISION).start().complete("a").cancel()
+    assert run.ended == "cancelled"
+    assert run.open == []
+
+
 def test_cancelling_asks_for_the_whole_instance() -> None:
     run = World(model("start -> a -> end")).start()
     with pytest.raises(NeedsWholeInstance):
@@ -136,9 +148,3 @@ def test_a_trigger_that_cannot_be_is_a_bug_and_loud() -> None:
     run.complete("a")
     with pytest.raises(InvariantBroken, match="expected waiting, found failed"):
         run.happen(Completed(token, {}, "task_completed"))
-
-
-def _parsed(text: str) -> object:
-    from engine.expressions import parse
-
-    return parse(text)

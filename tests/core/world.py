@@ -197,7 +197,7 @@ class World:
         """Deletes with their cascades, then moves, then inserts. A task that loses its token without being named is an error."""
         for task_id in effects.cancelled_tasks:
             del self.leaves[task_id]
-        for token_id in effects.resolved_incidents_of:
+        for token_id in (*effects.resolved_incidents_of, *(incident.token_id for incident in effects.incidents)):
             self._delete_leaves(token_id, NewIncident)
         for token_id in effects.gone_tokens:
             self._delete_token(token_id)

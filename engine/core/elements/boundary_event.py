@@ -4,6 +4,7 @@ from typing import cast
 
 from engine.bpmn.definition import BoundaryConfig, Node
 from engine.core.catching import arm_again, caught
+from engine.core.effects import InvariantBroken
 from engine.core.registry import Behaviour, register
 from engine.core.run import CannotGoOn, Run
 from engine.core.snapshot import EventOccurred
@@ -17,7 +18,10 @@ class BoundaryEvent(Behaviour):
         run.leave(token)
 
     def occurred(self, run: Run, token: Token, node: Node, trigger: EventOccurred) -> None:
-        if cast(BoundaryConfig, node.config).interrupting:
+        config = cast(BoundaryConfig, node.config)
+        if token.element_id != config.attached_to:
+            raise InvariantBroken(f"token {token.id}: expected it at {config.attached_to} for {node.id}, found it at {token.element_id}")
+        if config.interrupting:
             caught(run, token, node, trigger, interrupts=True)
             run.emerge(token, node)
             return

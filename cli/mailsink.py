@@ -38,7 +38,7 @@ class Mail:
 
     def whole(self) -> dict[str, Any]:
         body = self.message.get_body(("plain", "html"))
-        return {**self.summary(), "text": "" if body is None else body.get_content()}
+        return {**self.summary(), "text": "" if body is None else body.get_content().replace("\r\n", "\n")}
 
 
 class MailBox:
@@ -52,7 +52,7 @@ class MailBox:
 
     def keep(self, content: bytes) -> None:
         with self._lock:
-            name = f"{time.time_ns() // 1_000_000:013d}-{next(self._numbers)}"
+            name = f"{time.time_ns() // 1_000_000:013d}-{next(self._numbers):010d}"
             scratch = self.folder / f"{name}.part"
             scratch.write_bytes(content)
             scratch.rename(self.folder / f"{name}.eml")

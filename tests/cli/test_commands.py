@@ -1,0 +1,178 @@
+"""`baton …` as a person types it: what it prints, how it refuses, its exit codes."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from cli.main import COMMANDS, baton
+from engine.config import Settings
+
+HERE = Path(__file__).parents[2]
+MODEL = HERE / "cli" / "samples" / "invoice-approval.bpmn"
+
+
+@pytest.fixture
+def run(database_url, tmp_path):
+    """Runs a command on a fresh database."""
+
+    def run(*arguments: str, typed: str | None = None) -> Result:
+        environment = {"DATABASE_URL": database_url, "BATON_HOME": str(tmp_path)}
+        return CliRunner().invoke(baton, list(arguments), input=typed, env=environment)
+
+    return run
+
+
+def in_a_process(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    """`baton` as the operating system sees it, with no configuration but `environment`."""
+    command = [sys.executable, "-m", "cli.main", *arguments]
+    return subprocess.run(
+        command, cwd=HERE, env={"PATH": "/usr/bin:/bin", **environment}, capture_output=True, text=True, timeout=60, check=False
+    )
+
+
+def test_every_command_loads_and_says_what_it_does():
+    for name in COMMANDS:
+        result = CliRunner().invoke(baton, [name, "--help"])
+        assert result.exit_code == 0, name
+    assert all(name in CliRunner().invoke(baton, ["--help"]).output for name in COMMANDS)
+
+
+@pytest.mark.parametrize("command", ["web", "worker", "migrate"])
+def test_without_a_database_it_refuses_to_start_and_names_the_variable(command, tmp_path):
+    result = in_a_process(command, BATON_HOME=str(tmp_path))
+    assert result.returncode == 2
+    assert result.stderr.startswith("baton: DATABASE_URL: expected postgresql://")
+    assert "Traceback" not in result.stderr
+
+
+def test_every_wrong_variable_is_named_at_start():
+    result = in_a_process("web", BATON_LISTEN="here", BATON_WEB_THREADS="many", DATABASE_URL="postgresql://127.0.0.1:1/x")
+    assert result.returncode == 2
+    assert [line.split(":")[1].strip() for line in result.stderr.splitlines()] == ["BATON_LISTEN", "BATON_WEB_THREADS"]
+
+
+def test_up_refuses_production():
+    result = in_a_process("up", BATON_ENV="production", BATON_SECRET_KEY="k" * 32)
+    assert result.returncode == 1
+    assert "baton web" in result.stderr
+
+
+def test_a_database_that_does_not_answer_is_said_in_one_line():
+    for command in (["migrate"], ["user", "list"]):
+        result = in_a_process(*command, DATABASE_URL="postgresql://127.0.0.1:1/nothing")
+        assert result.returncode == 1
+        assert "does not answer" in result.stderr
+        assert "Traceback" not in result.stderr
+
+
+def test_a_database_without_the_schema_is_told_apart(server_url, tmp_path):
+    result = in_a_process("user", "list", DATABASE_URL=server_url)
+    assert result.returncode == 1
+    assert "baton migrate" in result.stderr
+
+
+def test_migrate_twice_is_harmless(run):
+    assert run("migrate").exit_code == 0
+    assert run("migrate").exit_code == 0
+
+
+def test_the_first_administrator_is_made_with_a_password_from_standard_input(run):
+    added = run(
+        "user",
+        "add",
+        "ada",
+        "--display-name",
+        "Ada Moreno",
+        "--role",
+        "administrator",
+        "--group",
+        "office",
+        "--password-stdin",
+        typed="secret-enough\n",
+    )
+    assert (added.exit_code, added.output) == (0, "ada may sign in.\n")
+    (ada,) = json.loads(run("user", "list", "--json").output)
+    assert (ada["username"], ada["role"], ada["groups"], ada["may_sign_in"]) == ("ada", "administrator", ["office"], True)
+    assert "Ada Moreno" in run("user", "list").output
+
+
+def test_a_short_password_a_taken_name_and_a_wrong_name_are_refused_in_words(run):
+    def add(name: str, password: str = "secret-enough") -> Result:
+        return run("user", "add", name, "--display-name", "Ada", "--password-stdin", typed=f"{password}\n")
+
+    assert "at least 8 characters, found 5" in add("ada", "short").output
+    assert add("ada").exit_code == 0
+    assert "exists already" in add("ada").output
+    assert "username: expected small letters" in add("Ada Moreno").output
+    assert add("ada").exit_code == 1
+
+
+def test_a_person_is_changed_disabled_and_enabled(run):
+    run("user", "add", "bo", "--display-name", "Bo", "--password-stdin", typed="secret-enough\n")
+    assert run("user", "change", "bo", "--role", "operator", "--group", "a", "--group", "b").exit_code == 0
+    assert run("user", "disable", "bo").exit_code == 0
+    (bo,) = json.loads(run("user", "list", "--json").output)
+    assert (bo["role"], bo["groups"], bo["disabled_at"] is None) == ("operator", ["a", "b"], False)
+    assert run("user", "enable", "bo").exit_code == 0
+    assert run("user", "set-password", "bo", "--password-stdin", typed="another-secret\n").exit_code == 0
+    missing = run("user", "disable", "nobody")
+    assert (missing.exit_code, missing.output) == (1, "Error: nobody is called nobody\n")
+
+
+def test_a_key_is_printed_once_on_a_line_of_its_own_and_revoked(run):
+    run("user", "add", "ada", "--display-name", "Ada", "--password-stdin", typed="secret-enough\n")
+    added = run("key", "add", "ada", "--name", "import", "--days", "30")
+    assert added.exit_code == 0
+    token = added.stdout.strip()
+    assert token.startswith("baton_")
+    (key,) = json.loads(run("key", "list", "--json").output)
+    assert token not in json.dumps(key)
+    assert run("key", "revoke", key["id"]).exit_code == 0
+    assert json.loads(run("key", "list", "--person", "ada", "--json").output)[0]["revoked_at"]
+
+
+def test_check_names_every_problem_with_its_place(tmp_path):
+    assert CliRunner().invoke(baton, ["check", str(MODEL)]).output == "invoice-approval: may be deployed\n"
+    broken = tmp_path / "broken.bpmn"
+    broken.write_text(MODEL.read_text().replace('targetRef="check"', 'targetRef="nowhere"').replace("${amount > 1000}", "${amount >}"))
+    result = CliRunner().invoke(baton, ["check", str(broken)])
+    assert result.exit_code == 1
+    assert "nowhere" in result.output
+    assert "broken.bpmn:" in result.output
+    found = json.loads(CliRunner().invoke(baton, ["check", str(broken), "--json"]).output)
+    assert len(found["problems"]) >= 2
+    assert all(problem["line"] for problem in found["problems"])
+
+
+def test_a_model_is_deployed_once_and_started_by_its_key(run):
+    assert "invoice-approval version 1\n" in run("deploy", str(MODEL)).output
+    assert "invoice-approval version 1 (unchanged)\n" in run("deploy", str(MODEL)).output
+    started = run(
+        "start",
+        "invoice-approval",
+        "--business-key",
+        "INV-1",
+        "--variable",
+        "amount=12.5",
+        "--variable",
+        "vendor=Holm",
+        "--variable",
+        "payBy=soon",
+    )
+    assert started.exit_code == 0, started.output
+    assert len(started.output.strip()) == 36
+    missing = run("start", "nothing-like-that")
+    assert missing.exit_code == 1
+    wrong = run("start", "invoice-approval", "--variable", "amount")
+    assert wrong.exit_code == 2
+
+
+def test_the_configuration_is_printed_as_a_table():
+    output = CliRunner().invoke(baton, ["config"]).output
+    assert all(f"`{each.metadata['name']}`" in output for each in Settings.__dataclass_fields__.values())

@@ -119,9 +119,12 @@ def nearest_id(element: Element) -> str | None:
     """The id of the element, or of the nearest one around it that has one."""
     around: Element | None = element
     while around is not None:
-        if (found := around.get("id")) and names.namespace(around) == BPMN:
+        parent = around.getparent()
+        # Ids within extensionElements name parts of an element, such as form fields.
+        extension = names.namespace(around) != BPMN and (parent is None or parent.tag != f"{{{BPMN}}}process")
+        if (found := around.get("id")) and not extension:
             return str(found)
-        around = around.getparent()
+        around = parent
     return None
 
 

@@ -231,7 +231,7 @@ class _Process:
             return
         key = element.get("id")
         if not key:
-            self.context.problem(element, f"a {names.local(element)}{_called(element)} has no id", "an id: flows and tokens refer to it")
+            self._without_id(element, "an id: flows and tokens refer to it")
             return
         if key in self.nodes:
             return  # named by _check_ids
@@ -306,12 +306,17 @@ class _Process:
     def _warn_of_data(self, element: Element) -> None:
         self.context.warn(element, f"{named(element)} is not read", "the process runs on its variables, which need no declaration")
 
+    def _without_id(self, element: Element, why: str) -> None:
+        """Its line is all that names it; the id of the process around it would name something else."""
+        what = f"a {names.local(element)}{_called(element)} has no id"
+        self.context.problems.append(Problem(None, names.line(element), what, why, self.context.file))
+
     # ---- flows
 
     def _read_flow(self, element: Element, scope: str | None) -> None:
         key = element.get("id")
         if not key:
-            self.context.problem(element, f"a sequenceFlow{_called(element)} has no id", "an id")
+            self._without_id(element, "an id: history says which flow was taken")
             return
         if key in self.flows:
             return  # named by _check_ids

@@ -1,0 +1,262 @@
+"""What the reader refuses, each with the element, the line, and what was expected."""
+
+from __future__ import annotations
+
+import pytest
+
+from engine.bpmn.reader import read_files
+from tests.bpmn.models import around, file_of, model, only_problem, read
+
+MESSAGE = '<message id="m" name="M"/>'
+TIMER = "<timerEventDefinition><timeDuration>PT1M</timeDuration></timerEventDefinition>"
+CATCH = f'<intermediateCatchEvent id="x">{TIMER}</intermediateCatchEvent>'
+FLOW = '<sequenceFlow id="{}" sourceRef="{}" targetRef="{}"/>'
+IF = '<sequenceFlow id="{}" sourceRef="{}" targetRef="{}"><conditionExpression>${{a}}</conditionExpression></sequenceFlow>'
+RULE = "<camunda:formField id='a'><camunda:validation><camunda:constraint {}/></camunda:validation></camunda:formField>"
+
+
+def test_S48_every_fault_of_three_files_is_named_with_its_element_and_line() -> None:
+    files = [(f"{name}.bpmn", model(name)) for name in ("s48_faults", "s48_one_key", "s48_one_key_again")]
+    result = read_files(files)
+    assert [(problem.file, problem.element_id, problem.line) for problem in result.problems] == [
+        ("s48_faults.bpmn", "nameless", 3),
+        ("s48_faults.bpmn", "f9", 8),
+        ("s48_faults.bpmn", "late", 9),
+        ("s48_faults.bpmn", None, 10),
+        ("s48_faults.bpmn", "no_message", 15),
+        ("s48_one_key.bpmn", "shared_key", 3),
+        ("s48_one_key_again.bpmn", "shared_key", 3),
+    ]
+    said = [f"{problem.what}; {problem.why}" for problem in result.problems]
+    for part, sentence in zip(
+        ("has no name", "no targetRef", "attached to nothing", "named 'Without id'", "names no message"), said, strict=False
+    ):
+        assert part in sentence
+
+
+UNSUPPORTED = [
+    ('<scriptTask id="x"/>', "scriptTask 'x' is not supported"),
+    ('<task id="x" name="Do it"/>', "task 'Do it' is not supported"),
+    ('<inclusiveGateway id="x"/>', "inclusiveGateway 'x' is not supported"),
+    ('<callActivity id="x" calledElement="q"/>', "callActivity 'x'"),
+    ('<intermediateThrowEvent id="x"/>', "intermediateThrowEvent 'x'"),
+    ('<intermediateCatchEvent id="x"><signalEventDefinition/></intermediateCatchEvent>', "with a signalEventDefinition is not supported"),
+    ('<intermediateCatchEvent id="x"/>', "without event definition is not supported"),
+    (
+        f'<intermediateCatchEvent id="x">{TIMER}<messageEventDefinition messageRef="m"/></intermediateCatchEvent>',
+        "several event definitions",
+    ),
+    (
+        '<intermediateCatchEvent id="x"><eventDefinitionRef>t</eventDefinitionRef></intermediateCatchEvent>',
+        "several event definitions, or refers",
+    ),
+    ('<userTask id="x"><multiInstanceLoopCharacteristics/></userTask>', "multiInstanceLoopCharacteristics of userTask 'x'"),
+    ('<userTask id="x"><potentialOwner/></userTask>', "potentialOwner of userTask 'x'"),
+    ('<userTask id="x" isForCompensation="true"/>', "is for compensation"),
+    ('<userTask id="x" startQuantity="2"/>', "startQuantity 2"),
+    ('<subProcess id="x"><startEvent id="i"/><standardLoopCharacteristics/></subProcess>', "standardLoopCharacteristics of subProcess 'x'"),
+    ('<subProcess id="x" triggeredByEvent="true"><startEvent id="i"/></subProcess>', "is an event subprocess"),
+    ('<nosuch id="x"/>', "nosuch 'x' is not supported"),
+    ('<other:thing id="x"/>', "thing (urn:other) 'x' is not supported"),
+    ('<serviceTask id="x" camunda:class="org.x.Y"/>', "bound by camunda:class"),
+    ('<serviceTask id="x" camunda:expression="${a.b()}"/>', "bound by camunda:expression"),
+    ('<serviceTask id="x" camunda:type="mail"/>', "has the type 'mail'"),
+]
+
+INVALID = [
+    ('<serviceTask id="x"/>', "says nowhere what it does"),
+    ('<serviceTask id="x" camunda:type="external"/>', "an empty camunda:topic"),
+    ('<serviceTask id="x" baton:handler="${a}"/>', "the expression '${a}' as baton:handler"),
+    ('<serviceTask id="x" camunda:delegateExpression="a b"/>', "the delegateExpression 'a b'"),
+    ('<serviceTask id="x" baton:handler="mail.send"/>', "no input 'to'"),
+    ('<serviceTask id="x" baton:handler="h" baton:retry="R0/PT1M"/>', "1 to 100 attempts"),
+    ('<serviceTask id="x" baton:handler="h" baton:retry="now"/>', "the retries of serviceTask 'x' cannot be read"),
+    ('<serviceTask id="x" baton:handler="h" baton:lease="P3D"/>', "baton:lease of serviceTask 'x' is P3D"),
+    ('<userTask id="x" camunda:assignee="${a b}"/>', "assignee of userTask 'x' is not an expression: expected an operator"),
+    ('<userTask id="x" name="Check ${"/>', "the name of userTask"),
+    ('<intermediateCatchEvent id="x"><timerEventDefinition/></intermediateCatchEvent>', "has none of them"),
+    (f'<intermediateCatchEvent id="x">{TIMER.replace("PT1M", "")}</intermediateCatchEvent>', "an empty timeDuration"),
+    (f'<intermediateCatchEvent id="x">{TIMER.replace("PT1M", "soon")}</intermediateCatchEvent>', "found 'soon'"),
+    (CATCH.replace("<timerEventDefinition", '<timerEventDefinition baton:timeZone="Mars/Base"'), "the zone 'Mars/Base'"),
+    (
+        '<intermediateCatchEvent id="x"><messageEventDefinition messageRef="gone"/></intermediateCatchEvent>',
+        "the message 'gone', which does not exist",
+    ),
+    ('<subProcess id="x"/>', "subProcess 'x' has no start event"),
+    ('<subProcess id="x"><startEvent id="i"/><startEvent id="j"/></subProcess>', "a second none start event"),
+    (f'<subProcess id="x"><startEvent id="i">{TIMER}</startEvent></subProcess>', "starts an embedded subprocess by an event"),
+    ('<userTask id="x" default="f1"/>', "the default flow 'f1', which does not leave it"),
+    ('<userTask id="x" default="gone"/>', "the default flow 'gone', which does not exist"),
+    ('<parallelGateway id="x" default="f2"/>', "has the default flow 'f2'"),
+    ('<userTask id="x"><incoming>f2</incoming></userTask>', "lists 'f2' as incoming"),
+    ('<userTask id="x"><incoming>gone</incoming></userTask>', "lists 'gone' as incoming, which does not exist"),
+]
+
+FORMS = [
+    ('<camunda:formField label="L"/>', "has no id"),
+    ('<camunda:formField id="a"/><camunda:formField id="a"/>', "two fields 'a'"),
+    ('<camunda:formField id="a" type="colour"/>', "the type 'colour'"),
+    ('<camunda:formField id="a" type="enum"/>', "an enum without values"),
+    ('<camunda:formField id="a" type="long" defaultValue="12,5"/>', "the default '12,5' for the type long"),
+    ('<camunda:formField id="a" type="long" defaultValue="1.5"/>', "the default '1.5'"),
+    ('<camunda:formField id="a" type="boolean" defaultValue="yes"/>', "the default 'yes'"),
+    ('<camunda:formField id="a" type="date" defaultValue="29.11."/>', "the default '29.11.'"),
+    ('<camunda:formField id="a" type="enum" defaultValue="z"><camunda:value id="y"/></camunda:formField>', "the default 'z'"),
+    (
+        RULE.format("name='min' config='1'"),
+        "constraint min",
+    ),
+    (
+        RULE.format("name='minlength' config='x'"),
+        "minlength 'x'",
+    ),
+]
+
+
+@pytest.mark.parametrize(("node", "part"), UNSUPPORTED + INVALID)
+def test_a_faulty_element_is_refused_by_name_and_line(node: str, part: str) -> None:
+    problem = only_problem(around(node, root=MESSAGE))
+    assert part in problem.what
+    assert problem.line == 4
+    assert problem.element_id in ("x", "i", "j")
+    assert problem.why
+    assert problem.file == "model.bpmn"
+
+
+@pytest.mark.parametrize(("fields", "part"), FORMS)
+def test_a_faulty_form_field_is_refused(fields: str, part: str) -> None:
+    form = f"<extensionElements><camunda:formData>{fields}</camunda:formData></extensionElements>"
+    problem = only_problem(around(f'<userTask id="x">{form}</userTask>'))
+    assert part in problem.what
+    assert (problem.element_id, problem.line) == ("x", 4)
+
+
+START = '<startEvent id="s"/>'
+STRUCTURES = [
+    ('<endEvent id="e"/>', "p", "has no start event"),
+    (f'{START}<startEvent id="s2"/>', "s2", "a second none start event, besides 's'"),
+    (f"{START}{FLOW.format('f', 's', 'gone')}", "f", "the targetRef 'gone', which does not exist"),
+    (f"{START}{FLOW.format('f', 'gone', 's')}", "f", "the sourceRef 'gone', which does not exist"),
+    (f'{START}<dataObject id="d"/>{FLOW.format("f", "s", "d")}', "f", "the targetRef 'd', which is a dataObject"),
+    (f'{START}<userTask id="t"/>{FLOW.format("f", "t", "s")}', "f", "leads to the start event 's'"),
+    (f'{START}<endEvent id="e"/><userTask id="t"/>{FLOW.format("f", "e", "t")}', "f", "leaves the end event 'e'"),
+    (
+        f'{START}<userTask id="t"/><boundaryEvent id="b" attachedToRef="t">{TIMER}</boundaryEvent>{FLOW.format("f", "s", "b")}',
+        "f",
+        "the boundary event 'b'",
+    ),
+    (f'{START}<boundaryEvent id="b" attachedToRef="gone">{TIMER}</boundaryEvent>', "b", "attached to 'gone', which does not exist"),
+    (f'{START}<boundaryEvent id="b" attachedToRef="s">{TIMER}</boundaryEvent>', "b", "attached to startEvent 's'"),
+    (
+        f'{START}<subProcess id="u"><startEvent id="i"/><userTask id="t"/></subProcess>'
+        f'<boundaryEvent id="b" attachedToRef="t">{TIMER}</boundaryEvent>',
+        "b",
+        "attached to 't' in another scope",
+    ),
+    (
+        f'{START}<userTask id="t"/><boundaryEvent id="b" attachedToRef="t" cancelActivity="false"><errorEventDefinition/></boundaryEvent>',
+        "b",
+        "does not cancel its activity",
+    ),
+    (
+        f'{START}<userTask id="t"/><boundaryEvent id="b" attachedToRef="t"><errorEventDefinition/></boundaryEvent>'
+        '<boundaryEvent id="c" attachedToRef="t"><errorEventDefinition/></boundaryEvent>',
+        "c",
+        "catches every error like 'b'",
+    ),
+    (
+        f'{START}<boundaryEvent id="b" attachedToRef="s2"><errorEventDefinition errorRef="gone"/></boundaryEvent><userTask id="s2"/>',
+        "b",
+        "the error 'gone', which does not exist",
+    ),
+    (f'{START}<subProcess id="u"><startEvent id="i"/></subProcess>{FLOW.format("f", "s", "i")}', "f", "crosses the border of a subprocess"),
+    (f'{START}<exclusiveGateway id="g"/>{FLOW.format("f", "s", "g")}', "g", "has no outgoing flow"),
+    (
+        f'{START}<exclusiveGateway id="g"/><endEvent id="e"/>{IF.format("c", "g", "e")}{FLOW.format("d", "g", "e")}',
+        "d",
+        "has no condition and is one of several",
+    ),
+    (
+        f'{START}<parallelGateway id="g"/><endEvent id="e"/>{IF.format("c", "g", "e")}',
+        "c",
+        "has a condition and leaves parallelGateway 'g'",
+    ),
+    (
+        f'{START}<userTask id="t" default="c"/><endEvent id="e"/>{IF.format("c", "t", "e")}',
+        "c",
+        "is the default flow of 't'",
+    ),
+    (f'{START}<eventBasedGateway id="g"/>{CATCH}{FLOW.format("f", "s", "g")}{FLOW.format("h", "g", "x")}', "g", "has 1 outgoing flows"),
+    (
+        f'{START}<eventBasedGateway id="g"/><userTask id="t"/>{CATCH}{FLOW.format("f", "g", "t")}{FLOW.format("h", "g", "x")}',
+        "g",
+        "followed by userTask 't'",
+    ),
+    (
+        f'{START}{CATCH}<eventBasedGateway id="g"/>{FLOW.format("f", "s", "x")}{FLOW.format("h", "g", "x")}{FLOW.format("k", "g", "x")}',
+        "x",
+        "3 incoming flows",
+    ),
+    (f'{START}<userTask id="t"/><userTask id="t"/>', "t", "has the id 't' of userTask 't' in line 3"),
+    (f'{START}<endEvent id="e"><messageEventDefinition messageRef="m"/></endEvent>', "e", "has no destination"),
+    (f'{START}<endEvent id="e"><errorEventDefinition/></endEvent>', "e", "with an errorEventDefinition is not supported"),
+]
+
+
+@pytest.mark.parametrize(("body", "element", "part"), STRUCTURES)
+def test_a_faulty_structure_is_refused_by_name(body: str, element: str, part: str) -> None:
+    problems = read(file_of(body, root=MESSAGE)).problems
+    assert any(problem.element_id == element and part in problem.what for problem in problems), problems
+    assert {problem.element_id for problem in problems} <= {element, "x"}
+
+
+@pytest.mark.parametrize(
+    ("condition", "part"),
+    [
+        ("<conditionExpression/>", "is empty"),
+        ("<conditionExpression>approved</conditionExpression>", "is the text 'approved'"),
+        ("<conditionExpression>a ${b}</conditionExpression>", "is the text 'a ${b}'"),
+        ("<conditionExpression>${a =&gt; b}</conditionExpression>", "equality is written =="),
+        ("<conditionExpression>= a &gt; 3</conditionExpression>", "plain path"),
+        ('<conditionExpression language="groovy">a</conditionExpression>', "is written in groovy"),
+    ],
+)
+def test_a_faulty_condition_is_refused(condition: str, part: str) -> None:
+    flow = f'<sequenceFlow id="f" sourceRef="t" targetRef="e">{condition}</sequenceFlow>'
+    body = f'{START}<userTask id="t"/>{FLOW.format("f0", "s", "t")}<endEvent id="e"/>\n{flow}'
+    problem = only_problem(file_of(body))
+    assert part in problem.what
+    assert (problem.element_id, problem.line) == ("f", 4)
+
+
+def test_every_problem_is_named_not_the_first_only() -> None:
+    body = f'{START}<scriptTask id="a"/>\n<task id="b"/>\n<userTask id="c" camunda:assignee="${{"/>\n{FLOW.format("f", "a", "gone")}'
+    assert [(problem.element_id, problem.line) for problem in read(file_of(body)).problems] == [("a", 3), ("b", 4), ("c", 5), ("f", 6)]
+
+
+def test_an_element_that_is_refused_causes_no_further_problems_around_it() -> None:
+    body = (
+        f'{START}{FLOW.format("f1", "s", "x")}<scriptTask id="x" default="f2"/>{FLOW.format("f2", "x", "g")}<exclusiveGateway id="g"/>'
+        f'{FLOW.format("f3", "g", "x")}<boundaryEvent id="b" attachedToRef="x">{TIMER}</boundaryEvent>'
+    )
+    assert only_problem(file_of(body)).element_id == "x"
+
+
+@pytest.mark.parametrize(
+    ("data", "part"),
+    [
+        (file_of(START, attributes='isExecutable="false"'), "no executable process"),
+        (file_of(START, attributes='isExecutable="maybe"'), "isExecutable 'maybe'"),
+        (file_of(START).replace(b'id="p" ', b""), "a process has no id"),
+        (file_of(START).replace(b"<process", b"<choreography").replace(b"</process", b"</choreography"), "the file has no process"),
+        (b"<html/>", "the root element is html"),
+        (b"<definitions/>", "the root element is definitions"),
+        (file_of(f'<startEvent id="{"s" * 300}"/>'), "300 characters"),
+    ],
+)
+def test_a_file_without_an_executable_process_is_refused(data: bytes, part: str) -> None:
+    assert part in read(data).problems[0].what
+
+
+def test_a_deployment_without_a_file_is_refused() -> None:
+    assert read_files([]).problems[0].what == "there is no file"

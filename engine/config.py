@@ -168,7 +168,7 @@ class Settings:
         secret=True,
     )
     web_processes: int = variable("BATON_WEB_PROCESSES", 2, _whole(1, 64), "gunicorn processes of one `baton web`.")
-    web_threads: int = variable("BATON_WEB_THREADS", 16, _whole(1, 512), "Threads of one gunicorn process; live streams use one each.")
+    web_threads: int = variable("BATON_WEB_THREADS", 64, _whole(1, 512), "Threads of one gunicorn process; live streams use one each.")
     pool_size: int = variable(
         "BATON_POOL_SIZE",
         8,

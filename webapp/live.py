@@ -16,6 +16,7 @@ from collections import OrderedDict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
+from weakref import WeakSet
 
 import psycopg
 from flask import Blueprint, Response, abort, current_app, request
@@ -44,14 +45,23 @@ class Subscriber:
 
     actor: Actor
     topics: frozenset[str]
-    hints: queue.Queue[str] = field(default_factory=lambda: queue.Queue(64))
+    hints: queue.Queue[str | None] = field(default_factory=lambda: queue.Queue(64))
 
-    def tell(self, topic: str) -> None:
-        """Drop what a slow reader does not take: hints of one topic mean the same once or twice."""
+    def tell(self, topic: str | None) -> None:
+        """Drop what a slow reader does not take: a topic means the same once or twice. None ends the stream."""
         try:
             self.hints.put_nowait(topic)
         except queue.Full:
             log.debug("stream_full actor=%s", self.actor.username)
+
+
+_hubs: WeakSet[Hub] = WeakSet()
+
+
+def close_streams() -> None:
+    """End all streams of this process."""
+    for each in list(_hubs):
+        each.close()
 
 
 class Hub:
@@ -63,6 +73,7 @@ class Hub:
         self._lock = threading.Lock()
         self._subscribers: set[Subscriber] = set()
         self._tail: threading.Thread | None = None
+        _hubs.add(self)
 
     def join(self, subscriber: Subscriber) -> bool:
         """Whether there was room."""
@@ -74,6 +85,13 @@ class Hub:
                 self._tail = threading.Thread(target=self._follow, name="baton-live-tail", daemon=True)
                 self._tail.start()
             return True
+
+    def close(self) -> None:
+        """End every stream; the browsers open new ones, elsewhere if this process stops."""
+        with self._lock:
+            subscribers = list(self._subscribers)
+        for subscriber in subscribers:
+            subscriber.tell(None)
 
     def leave(self, subscriber: Subscriber) -> None:
         with self._lock:
@@ -174,13 +192,15 @@ def _events(room: Hub, subscriber: Subscriber) -> Iterator[str]:
         yield "retry: 3000\n\n"
         while time.monotonic() < ends:
             try:
-                topics = {subscriber.hints.get(timeout=HEARTBEAT_SECONDS)}
+                heard = {subscriber.hints.get(timeout=HEARTBEAT_SECONDS)}
             except queue.Empty:
                 yield ": still here\n\n"
                 continue
             while not subscriber.hints.empty():
-                topics.add(subscriber.hints.get_nowait())
-            for topic in sorted(topics):
+                heard.add(subscriber.hints.get_nowait())
+            if None in heard:
+                return
+            for topic in sorted(topic for topic in heard if topic):
                 yield f"event: changed\ndata: {topic}\n\n"
     finally:
         room.leave(subscriber)

@@ -150,9 +150,15 @@ MAY_CLAIM = f"(t.status = 'open' AND {CANDIDATE}) AS may_claim"
 MINE = "(t.status = 'claimed' AND t.assignee = :may_user) AS mine"
 
 HELD = "SELECT id FROM user_task WHERE tenant_id = :may_tenant AND assignee = :may_user AND status = 'claimed'"
+# One probe for each name the actor answers to, from its low watermark on (engine.db.watermarks).
 OFFERED = """
-    SELECT task_id FROM inbox_entry WHERE tenant_id = :may_tenant AND kind = 'group' AND name = ANY (CAST(:may_groups AS text[]))
-    UNION SELECT task_id FROM inbox_entry WHERE tenant_id = :may_tenant AND kind = 'user' AND name = :may_user
+    SELECT e.task_id
+    FROM (SELECT 'group' AS kind, unnest(CAST(:may_groups AS text[])) AS name UNION ALL SELECT 'user', :may_user) mine
+    LEFT JOIN watermark w ON w.name = 'inbox ' || mine.kind || ' ' || :may_tenant || ' ' || mine.name
+    CROSS JOIN LATERAL (
+      SELECT i.task_id FROM inbox_entry i
+      WHERE i.tenant_id = :may_tenant AND i.kind = mine.kind AND i.name = mine.name AND i.created_at >= coalesce(w.at, '-infinity')
+      OFFSET 0) e
 """
 LIVE = "t.tenant_id = :may_tenant AND t.status IN ('open', 'claimed')"
 DAY = "(date_trunc('day', baton_now() AT TIME ZONE :zone) + interval '{} days') AT TIME ZONE :zone"

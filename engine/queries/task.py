@@ -157,6 +157,12 @@ def possible_assignees(conn: Connection, actor: Actor, task: TaskDetail, *, anyb
     return rows(conn, Named, CANDIDATES, {**may_params(actor), **params})
 
 
+def definition_xml(conn: Connection, task: TaskDetail) -> bytes:
+    """The model as it was deployed, for its drawing."""
+    sql = "SELECT xml FROM process_definition WHERE id = :id"
+    return bytes(conn.execute(text(sql), {"id": task.definition_id}).scalar_one())
+
+
 def display_name(conn: Connection, actor: Actor, username: str) -> str:
     """What people call `username`; the name itself for whoever is not (or no longer) known."""
     sql = "SELECT display_name FROM person WHERE tenant_id = :tenant AND username = :username"

@@ -9,7 +9,7 @@ from typing import Any
 from uuid import UUID
 
 from flask import abort, request, url_for
-from markupsafe import Markup
+from sqlalchemy import Connection
 from werkzeug.routing import BuildError
 
 from engine.bpmn.definition import Node, ProcessDefinition, UserTaskConfig
@@ -18,12 +18,23 @@ from engine.commands.outcome import Actor, Refusal, Rejected
 from engine.core.values import Variable
 from engine.db.definitions import DefinitionRefused, compiled
 from engine.queries.inbox import next_free
+from engine.queries.instance import flows_taken
 from engine.queries.rows import reading
-from engine.queries.task import TaskDetail, case_events, display_name, possible_assignees, task_detail, task_variables
+from engine.queries.task import (
+    CaseEvent,
+    TaskDetail,
+    case_events,
+    definition_xml,
+    display_name,
+    possible_assignees,
+    task_detail,
+    task_variables,
+)
 from webapp.auth.identity import current_actor
 from webapp.db import command_connection, reader
 from webapp.forms.fields import Control, Form, fresh_form
 from webapp.security import local_path
+from webapp.tasks.where import Where, where_it_stands
 
 log = logging.getLogger("baton.web")
 
@@ -70,19 +81,37 @@ def page_context(found: TaskForm, form: Form | None = None) -> dict[str, Any]:
     actor, task = current_actor(), found.task
     standing = standing_refusal(task, actor)
     with reading(reader()) as conn:
+        events = case_events(conn, task)
         may_assign = not task.is_over and (task.mine or is_operator(actor))
         return {
             "task": task,
             "found": found,
             "form": form or fresh_form(found.fields, found.variables),
-            "events": case_events(conn, task),
+            "events": events,
             "assignees": possible_assignees(conn, actor, task, anybody=is_operator(actor)) if may_assign else [],
             "refusal": standing,
             "offer": next_free(conn, actor, task.id) if standing else None,
+            "where": _where(found, events, conn),
             "back": way_back(),
             "here": here(),
             "live_topics": f"inbox,task:{task.id}",
         }
+
+
+def _where(found: TaskForm, events: list[CaseEvent], conn: Connection) -> Where | None:
+    """Where the step stands in its process, drawn and in words."""
+    if found.definition is None or found.node is None:
+        return None
+    task = found.task
+    completed = [event.task_name or "" for event in reversed(events) if event.kind == "task_completed" and event.item_id != task.id]
+    return where_it_stands(
+        task.definition_id,
+        definition_xml(conn, task),
+        found.definition,
+        found.node,
+        taken=flows_taken(conn, task.instance_id),
+        done=[name for name in completed if name],
+    )
 
 
 def standing_refusal(task: TaskDetail, actor: Actor) -> Rejected | None:
@@ -127,8 +156,3 @@ def instance_url(instance_id: UUID) -> str:
         return url_for("operations.instance", instance_id=instance_id)
     except BuildError:
         return ""
-
-
-def step_diagram(found: TaskForm) -> Markup:
-    """The process with this step lit; nothing where the model has no drawing."""
-    return Markup("")

@@ -30,7 +30,6 @@ from webapp.tasks.page import (
     load_form,
     page_context,
     standing_refusal,
-    step_diagram,
     stored_beside,
     way_back,
     with_name,
@@ -198,4 +197,4 @@ def _globals(state: BlueprintSetupState) -> None:
     """Names that the task's templates use."""
     app = state.app
     assert isinstance(app, Flask), "expected the application itself"
-    app.jinja_env.globals.update(stored_beside=stored_beside, instance_url=instance_url, step_diagram=step_diagram)
+    app.jinja_env.globals.update(stored_beside=stored_beside, instance_url=instance_url)

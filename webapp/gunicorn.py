@@ -1,0 +1,48 @@
+"""gunicorn's settings for `baton web`: threads, so that an open live stream costs a thread and nothing else.
+
+docs/decisions/ says why threads. Streams are capped below the number of threads (webapp/live.py), so pages are answered
+however many streams are open.
+"""
+
+from __future__ import annotations
+
+import signal
+import threading
+from types import FrameType
+from typing import Any
+
+from engine.config import Settings
+from webapp.live import close_streams
+
+_settings = Settings.from_env()
+
+bind = str(_settings.listen)
+workers = _settings.web_processes
+worker_class = "gthread"
+threads = _settings.web_threads
+worker_connections = 1000
+backlog = 1024
+timeout = 60
+graceful_timeout = 20
+keepalive = 5
+max_requests = 0
+forwarded_allow_ips = "*" if _settings.trusted_proxies else "127.0.0.1"  # the application believes only so many proxies itself
+loglevel = _settings.log_level
+accesslog = None
+errorlog = "-"
+limit_request_line = 8190
+limit_request_field_size = 16380
+proc_name = "baton-web"
+
+
+def post_worker_init(worker: Any) -> None:
+    """On SIGTERM end the live streams at once: a stop then waits for requests, not for browsers that listen."""
+    before = signal.getsignal(signal.SIGTERM)
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        # In a thread of its own: the handler may have interrupted one that holds the streams' lock.
+        threading.Thread(target=close_streams, daemon=True).start()
+        if callable(before):
+            before(number, frame)
+
+    signal.signal(signal.SIGTERM, stop)

@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from engine.commands.outcome import ItemDone, ItemFailed, Lease
+from engine.commands.outcome import ItemFailed, Lease
 from engine.commands.transaction import Connection
 
 _ENDED = (
@@ -18,12 +18,6 @@ _ENDED = (
     " ORDER BY id DESC LIMIT 1"
 )
 _INCIDENT = "SELECT (data->>'incident_id')::uuid FROM history WHERE item_id = %s AND kind = 'incident_opened' ORDER BY id DESC LIMIT 1"
-
-
-def completed_before(conn: Connection, lease: Lease) -> ItemDone | None:
-    """The completion of this very lease, if it landed."""
-    row = conn.execute(_ENDED, (lease.item_id, f"{lease.kind}_completed", lease.number)).fetchone()
-    return None if row is None else ItemDone(lease.item_id, lease.number, row[0], repeated=True)
 
 
 def failed_before(conn: Connection, lease: Lease) -> ItemFailed | None:

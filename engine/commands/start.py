@@ -174,12 +174,21 @@ class Begun:
     at: datetime | None = None
 
 
-def begin(conn: Connection, case: NewCase, *, request: Request | None = None, outcome: Any = None) -> Begun | None:
-    """Start the case in a transaction of its own; None if its definition is no longer active: nothing is written.
+def begin(
+    conn: Connection,
+    case: NewCase,
+    *,
+    leaf: str = "start",
+    leaf_id: UUID | None = None,
+    because: Event | None = None,
+    request: Request | None = None,
+    outcome: Any = None,
+) -> Begun | None:
+    """Start the case in a transaction of its own; None if its definition is no longer active, or what starts it is gone.
 
     `outcome`: from what began, what a repeat of `request` shall be told.
     """
-    change, begun = prepare(case, request=request, outcome=outcome)
+    change, begun = prepare(case, leaf=leaf, leaf_id=leaf_id, because=because, request=request, outcome=outcome)
     if change.must_lock_first:
         with transaction(conn):
             at = write(conn, change)

@@ -85,6 +85,12 @@ LEAF = {
     # Cancelling: the root itself is the leaf.
     "instance": f"go AS MATERIALIZED (SELECT {_OF_PARAMETERS}, baton_clock() AS at FROM root)",
 }
+# Level 4 under a definition's lock: the start subscription that a publisher found. Locked, so that one which a deployment
+# has taken away meanwhile is not there; unlocked it would still be read from before the wait.
+START_SUBSCRIPTION = (
+    "cause AS MATERIALIZED (SELECT d.id FROM definition d JOIN subscription l ON l.definition_id = d.id"
+    " WHERE l.id = %(leaf_id)s AND l.kind = 'start' FOR KEY SHARE OF l)"
+)
 # Level 4 by a command that holds no root: one leased item ends its attempt. `before` is the row as the statement's
 # snapshot has it, for the event alone; status and lease number are compared on the row that is locked.
 FAILING = (
@@ -114,3 +120,8 @@ END_DELIVERY = (
     f" SELECT baton_clock(), {CASE}, 'job_completed', element_id, 'engine', id,"
     " jsonb_build_object('lease_number', %(lease_number)s::bigint, 'attempt', %(attempt)s::int, 'outcome', %(why)s::text) FROM leaf"
 )
+
+# A deployment, before everything else: its process keys, sorted; then the newest versions as they are under those locks.
+# And level 2: the versions that it takes over from, FOR UPDATE; then their start timers.
+DEPLOYMENT = "SELECT baton_lock_deployment(%(tenant_id)s, %(keys)s)"
+TAKEN_OVER = "SELECT baton_lock_definitions(%(definition_ids)s)"

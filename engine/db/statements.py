@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import lru_cache
 
-from engine.db.locks import CASE, DEFINITION, GO_ON, KEYS_CALL, LEAF, ROOT_IF_REVISION
+from engine.db.locks import CASE, DEFINITION, GO_ON, KEYS_CALL, LEAF, ROOT_IF_REVISION, START_SUBSCRIPTION
 
 LIMIT_CHARACTERS, LIMIT_PARAMETERS = 4096, 50
 
@@ -83,6 +83,7 @@ _STARTS = {
         "cause AS (DELETE FROM job l USING definition d WHERE l.id = %(leaf_id)s AND l.status = 'leased'"
         " AND l.lease_number = %(fence)s RETURNING d.id)"
     ],
+    "start_by_message": [START_SUBSCRIPTION],
 }
 _NEW_INSTANCE = (
     "go AS (INSERT INTO process_instance (id, tenant_id, root_id, definition_id, business_key, started_by, started_at{columns})"

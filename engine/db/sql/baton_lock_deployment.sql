@@ -4,10 +4,10 @@ CREATE OR REPLACE FUNCTION baton_lock_deployment(tenant text, keys text[]) RETUR
 LANGUAGE plpgsql VOLATILE AS $$
 BEGIN
   PERFORM baton_lock_keys(ARRAY(SELECT baton_key_number(tenant, chr(29) || 'deployment', k) FROM unnest(keys) k), '{}');
-  RETURN (
+  RETURN json_build_object('now', baton_now(), 'newest', (
     SELECT coalesce(json_agg(json_build_object('key', d.key, 'id', d.id, 'version', d.version, 'status', d.status,
       'content_hash', encode(d.content_hash, 'hex'))), '[]')
     FROM process_definition d
     WHERE d.tenant_id = tenant AND d.key = ANY (keys)
-      AND d.version = (SELECT max(n.version) FROM process_definition n WHERE n.tenant_id = tenant AND n.key = d.key));
+      AND d.version = (SELECT max(n.version) FROM process_definition n WHERE n.tenant_id = tenant AND n.key = d.key)));
 END $$;

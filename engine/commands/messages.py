@@ -1,0 +1,294 @@
+"""Publisher meets subscriber.
+
+A publisher takes the exclusive lock of its message key, looks in the next statement who waits, and if nobody does it
+stores the message with its time to live, all in one transaction that holds nothing else. If somebody does, it rolls
+that transaction back and correlates in the ordinary order: root, subscription, re-check, keys. When the subscription is
+gone by then, it looks again.
+
+One order, documented: an instance that waits wins over a start event, and among several the oldest subscription wins.
+Keys are compared as text: the number 42 and the text "42" are one key. A start event takes a message of any key, which
+becomes the business key. A message has expired when its time says so, whether or not upkeep has deleted it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+import orjson
+from psycopg import errors
+
+from engine.commands.may import may
+from engine.commands.outcome import Actor, FieldProblem, MessagePublished, Refusal, Rejected
+from engine.commands.requests import WRITE_REQUEST, Request, encode, is_repeat, recorded, request_for
+from engine.commands.start import MAX_BUSINESS_KEY, Begun, NewCase, begin
+from engine.commands.step import Repeated, Step, Taken, answer, marked, take
+from engine.commands.transaction import Connection, command, transaction
+from engine.core.effects import Event, InvariantBroken
+from engine.core.reading import as_text
+from engine.core.snapshot import EventOccurred
+from engine.core.values import Variable, accept
+from engine.db.definitions import DefinitionRefused, compiled
+from engine.db.load import Loaded
+from engine.db.locks import PUBLISHER_KEYS
+from engine.db.session import cursor_of
+from engine.ids import new_id
+
+LOOKS = 100  # how often the one who waits may be gone when it is to receive
+MAX_NAME = 255  # characters of a message name
+MAX_TIME_TO_LIVE = 366 * 24 * 3600.0  # seconds
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+
+
+@command
+def publish_message(
+    conn: Connection,
+    name: str,
+    *,
+    actor: Actor,
+    correlation_key: Any = "",
+    variables: Mapping[str, Any],
+    time_to_live_seconds: float | None = None,
+    request_id: str | None = None,
+) -> MessagePublished | Rejected:
+    """Give a message to who waits for it; else store it for `time_to_live_seconds`; without any, refuse it.
+
+    Locks: the message key, and nothing else; or the root and the subscription; or the definition and its start subscription.
+    Refuses: NOT_ALLOWED, INVALID, NO_SUBSCRIPTION, UNSUPPORTED (the receiver's stored model).
+    """
+    if not may(actor, "publish", "message"):
+        return Rejected(Refusal.NOT_ALLOWED)
+    key = as_text(correlation_key)
+    accepted, wrong = accept(variables)
+    problems = (*_problems(name, key, time_to_live_seconds), *(FieldProblem(f"variables.{field}", text) for field, text in wrong))
+    if problems:
+        return Rejected(Refusal.INVALID, "; ".join(f"{p.field}: {p.message}" for p in problems), problems=problems)
+    request = request_for(actor, request_id, "publish_message", [name, key], [variables, time_to_live_seconds])
+    message = _Message(new_id(), actor, name, key, accepted, time_to_live_seconds or None, request)
+    outcome = _publish(conn, message)
+    if isinstance(outcome, Rejected):
+        # A repeat of what was correlated finds nobody who waits any more.
+        outcome = recorded(conn, request) or answer(conn, "publish_message", actor, outcome, request)
+    result: MessagePublished | Rejected = outcome
+    return result
+
+
+def _problems(name: str, key: str, time_to_live: float | None) -> list[FieldProblem]:
+    problems = []
+    if not name.strip() or len(name) > MAX_NAME or _CONTROL.search(name):
+        problems.append(FieldProblem("name", f"expected 1 to {MAX_NAME} characters without control characters"))
+    if len(key) > MAX_BUSINESS_KEY or _CONTROL.search(key):
+        problems.append(FieldProblem("correlation_key", f"expected at most {MAX_BUSINESS_KEY} characters without control characters"))
+    if time_to_live is not None and not 0 <= time_to_live <= MAX_TIME_TO_LIVE:
+        problems.append(FieldProblem("time_to_live_seconds", f"expected 0 to {MAX_TIME_TO_LIVE:.0f} seconds, found {time_to_live}"))
+    return problems
+
+
+@dataclass(frozen=True, slots=True)
+class _Message:
+    id: UUID
+    actor: Actor
+    name: str
+    key: str
+    variables: Mapping[str, Variable]
+    time_to_live: float | None
+    request: Request | None
+
+    @property
+    def params(self) -> dict[str, Any]:
+        return {"tenant_id": self.actor.tenant_id, "name": self.name, "key": self.key}
+
+    def event_data(self, subscription_id: UUID) -> dict[str, Any]:
+        """What the event of its arrival carries."""
+        return {
+            "item_id": str(subscription_id),
+            "subscription_id": str(subscription_id),
+            "message_id": str(self.id),
+            "message": self.name,
+            "key": self.key,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class _Receiver:
+    """Who waits. `instance_id` None: a start event."""
+
+    subscription_id: UUID
+    instance_id: UUID | None
+    definition_id: UUID
+    element_id: str
+    now: datetime
+
+
+def _publish(conn: Connection, message: _Message) -> Any:
+    for _ in range(LOOKS):
+        try:
+            met = _look_or_store(conn, message)
+        except errors.UniqueViolation as error:
+            if not is_repeat(error):
+                raise
+            return recorded(conn, message.request)
+        if not isinstance(met, _Receiver):
+            return met
+        receive = _start if met.instance_id is None else _correlate
+        outcome = receive(conn, message, met)
+        if outcome is not None:
+            return outcome
+    raise InvariantBroken(f"message {message.name}: expected a receiver that stays or none within {LOOKS} looks, found neither")
+
+
+# ---- the publisher's own transaction
+
+
+class _SomebodyWaits(Exception):
+    """Rolls the publisher's transaction back: it must hold nothing while it correlates."""
+
+    def __init__(self, receiver: _Receiver) -> None:
+        self.receiver = receiver
+
+
+def _look_or_store(conn: Connection, message: _Message) -> MessagePublished | Rejected | _Receiver:
+    try:
+        with transaction(conn):
+            cursor = cursor_of(conn)
+            cursor.execute(PUBLISHER_KEYS, message.params)
+            # A statement of its own: it sees the subscription that was opened while we waited for the key.
+            row = cursor.execute(_LOOK, message.params).fetchone()
+            if row is not None:
+                raise _SomebodyWaits(_Receiver(*row))
+            if message.time_to_live is None:
+                return Rejected(Refusal.NO_SUBSCRIPTION, f"nobody waits for {message.name} with the key {message.key!r}")
+            return _store(conn, message)
+    except _SomebodyWaits as found:
+        return found.receiver
+
+
+def _store(conn: Connection, message: _Message) -> MessagePublished:
+    """One statement: the request row comes after the look, else it would deadlock with its own repeat."""
+    outcome = MessagePublished("stored", message.id)
+    values = {
+        **message.params,
+        "id": message.id,
+        "variables": _document(message.variables),
+        "actor": message.actor.username,
+        "seconds": message.time_to_live,
+    }
+    if message.request is not None:
+        values.update(message.request.params(), outcome=encode(outcome))
+    cursor_of(conn).execute(_STORE[message.request is not None], values)
+    return outcome
+
+
+def _document(variables: Mapping[str, Variable]) -> str:
+    return orjson.dumps({name: {"type": v.type, "value": v.value} for name, v in variables.items()}).decode()
+
+
+# ---- who waits receives, in the ordinary order of locks
+
+
+def _correlate(conn: Connection, message: _Message, receiver: _Receiver) -> Any:
+    """A waiting instance goes on. None: its subscription is gone, or its case is being cancelled; look again."""
+
+    def trigger(loaded: Loaded) -> EventOccurred:
+        assert loaded.leaf.token_id is not None, "a catch subscription hangs from a token"
+        data = message.event_data(receiver.subscription_id)
+        return EventOccurred(loaded.leaf.token_id, loaded.leaf.element_id, "message", message.variables, data)
+
+    step = Step(
+        kind="subscription",
+        leaf_id=receiver.subscription_id,
+        actor=message.actor.username,
+        judge=_judge,
+        trigger=trigger,
+        outcome=lambda _, __: MessagePublished("correlated", message.id, receiver.instance_id),
+        request=message.request,
+        lock_first=True,
+    )
+    match take(conn, step):
+        case Taken():
+            return MessagePublished("correlated", message.id, receiver.instance_id)
+        case Repeated() as repeated:
+            return repeated.outcome
+        case Rejected(refusal=Refusal.UNSUPPORTED) as rejected:
+            return rejected
+        case _:
+            return None
+
+
+def _judge(loaded: Loaded | None) -> Rejected | None:
+    # A suspended case receives; what it writes is held.
+    return Rejected(Refusal.NO_SUBSCRIPTION) if loaded is None else marked(loaded, even_suspended=True)
+
+
+def _start(conn: Connection, message: _Message, receiver: _Receiver) -> Any:
+    """A start event begins an instance. None: its definition is no longer active, or no longer the newest; look again."""
+    try:
+        definition = compiled(conn, receiver.definition_id)
+    except DefinitionRefused as refused:
+        return Rejected(Refusal.UNSUPPORTED, str(refused), problems=refused.problems)
+    case = NewCase(
+        definition_id=receiver.definition_id,
+        definition=definition,
+        tenant_id=message.actor.tenant_id,
+        element_id=receiver.element_id,
+        what="message",
+        variables=message.variables,
+        business_key=message.key or None,
+        started_by=message.actor.username,
+        now=receiver.now,
+    )
+
+    def outcome(begun: Begun) -> MessagePublished:
+        return MessagePublished("correlated", message.id, begun.instance_id, started=True)
+
+    because = Event("message_correlated", receiver.element_id, message.event_data(receiver.subscription_id))
+    try:
+        begun = begin(
+            conn,
+            case,
+            leaf="start_by_message",
+            leaf_id=receiver.subscription_id,
+            because=because,
+            request=message.request,
+            outcome=outcome,
+        )
+    except errors.UniqueViolation as error:
+        if not is_repeat(error):
+            raise
+        return recorded(conn, message.request)
+    return None if begun is None else outcome(begun)
+
+
+# ---- the statements
+
+_COLUMNS = "s.id, s.instance_id, s.definition_id, s.element_id, baton_now() AS now, s.kind"
+_LOOK = (
+    "SELECT id, instance_id, definition_id, element_id, now FROM ("
+    f"(SELECT {_COLUMNS} FROM subscription s JOIN process_instance r ON r.id = s.root_id"
+    " WHERE s.tenant_id = %(tenant_id)s AND s.message_name = %(name)s AND s.correlation_key = %(key)s AND s.kind = 'catch'"
+    " AND r.mark IS DISTINCT FROM 'cancelling' ORDER BY s.created_at, s.id LIMIT 1)"
+    f" UNION ALL (SELECT {_COLUMNS} FROM subscription s JOIN process_definition d ON d.id = s.definition_id"
+    " WHERE s.tenant_id = %(tenant_id)s AND s.message_name = %(name)s AND s.correlation_key = '' AND s.kind = 'start'"
+    " AND d.status = 'active' ORDER BY s.created_at, s.id LIMIT 1)) who"
+    " ORDER BY kind LIMIT 1"  # catch before start
+)
+
+_STORED = """
+WITH stored AS (
+  INSERT INTO message (id, tenant_id, name, correlation_key, variables, published_by, published_at, expires_at)
+  SELECT %(id)s, %(tenant_id)s, %(name)s, %(key)s, %(variables)s::jsonb, %(actor)s, c.at, c.at + make_interval(secs => %(seconds)s)
+  FROM (SELECT baton_clock() AS at) c RETURNING *
+), event AS (
+  INSERT INTO history (at, tenant_id, kind, actor, item_id, data)
+  SELECT published_at, tenant_id, 'message_stored', published_by, id,
+    jsonb_build_object('message', name, 'key', correlation_key, 'expires_at', expires_at)
+  FROM stored
+)"""
+_STORE = (
+    _STORED + " SELECT id FROM stored",
+    _STORED + f", press AS ({WRITE_REQUEST.format(outcome='%(outcome)s::jsonb', source='stored')}) SELECT id FROM stored",
+)

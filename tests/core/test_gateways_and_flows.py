@@ -146,3 +146,11 @@ def test_a_loop_that_forks_without_waiting_rests_every_token_at_an_incident() ->
     assert {token.status for token in run.tokens.values()} == {"failed"}
     assert len(run.incidents) == len(run.tokens) <= 2_000
     assert len(run.last.history) < 10_000
+
+
+def test_a_join_takes_only_tokens_that_wait_at_it() -> None:
+    """The token that came back finds its twin still on the way out of the same gateway: that one is no partner."""
+    run = World(model("start -> par -> xor -> par_both -> xor_back -> xor", "par -> par_both", "par_both -> c -> end")).start()
+    assert run.happened.count("join_passed par_both") == 1
+    assert run.tasks == ["c"]
+    assert [token.flow_id for token in run.tokens.values() if token.status == "joining"] == ["xor>par_both"]

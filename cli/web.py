@@ -12,7 +12,8 @@ from flask import Flask
 from engine.config import Settings
 from webapp.app import create_app
 
-GUNICORN = [sys.executable, "-m", "gunicorn", "--config", "python:webapp.gunicorn", "cli.web:application()"]
+# No control socket: it would lie in the home of whoever starts this, the same for every server of theirs.
+GUNICORN = [sys.executable, "-m", "gunicorn", "--no-control-socket", "--config", "python:webapp.gunicorn", "cli.web:application()"]
 
 
 def application() -> Flask:

@@ -26,10 +26,14 @@ as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @contextmanager
 def database() -> Iterator[psycopg.Connection[Any]]:
     """A connection to the database that DATABASE_URL names, else to that of the `baton up` that runs in this home."""
-    settings = Settings.from_env()
-    url = settings.database_url or _of_baton_up(settings.home) or settings.need_database()
-    with connect(url, application_name="baton-cli") as conn:
+    with connect(database_url(), application_name="baton-cli") as conn:
         yield conn
+
+
+def database_url() -> str:
+    """DATABASE_URL, else the URL of a running `baton up`. Raises ConfigurationError where there is neither."""
+    settings = Settings.from_env()
+    return settings.database_url or _of_baton_up(settings.home) or settings.need_database()
 
 
 def _of_baton_up(home: Path) -> str | None:

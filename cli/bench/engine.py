@@ -22,12 +22,12 @@ from typing import Any
 import psycopg
 from sqlalchemy.engine import make_url
 
+from engine.commands.complete_task import complete_task
 from engine.commands.deploy import deploy
 from engine.commands.jobs import complete_job
 from engine.commands.outcome import SYSTEM, Actor, Claimed, Deployed, InstanceStarted, ItemDone, Lease, TaskCompleted
 from engine.commands.start import start_instance
 from engine.commands.tasks import claim
-from engine.commands.complete_task import complete_task
 from engine.core.values import typed
 from engine.db.acquire import acquire_jobs
 from engine.db.migrate import migrate
@@ -147,7 +147,7 @@ def _round(conn: psycopg.Connection[Any], owner: str) -> int:
         commands += 1
     leased = acquire_jobs(conn, owner=owner, capabilities=[("service", "bench.score")], limit=BATCH, lease_seconds=60, workers=4)
     for job in leased:
-        lease = Lease("job", job.id, job.lease_number, owner)
+        lease = Lease("job", job.item_id, job.number, owner)
         scored = complete_job(conn, lease, variables={"score": typed(7)})
         assert isinstance(scored, ItemDone), scored
         commands += 1

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from engine.commands.transaction import Connection, command, transaction
 from engine.db.acquire import DELIVERY, EXTERNAL_TASK, JOB, move_watermarks
 from engine.db.partitions import make_partitions
+from engine.db.watermarks import move_inbox_watermarks, move_lease_watermarks
 
 log = logging.getLogger(__name__)
 
@@ -66,6 +67,9 @@ def _watermarks(sweep: bool) -> Callable[[Connection, Kept], int]:
         for work, branches in ((JOB, list(kept.job_branches)), (EXTERNAL_TASK, external), (DELIVERY, [("http", ""), ("mail", "")])):
             if branches:
                 move_watermarks(conn, work, branches, sweep=sweep)
+        if sweep:
+            move_lease_watermarks(conn)
+            move_inbox_watermarks(conn)
         return 0
 
     return do

@@ -241,6 +241,10 @@ _STILL_LEASED = {
 }
 
 
+# For the client that renews one lease and must know: it holds nothing while it waits.
+WAIT_FOR_LEASE = "SELECT 1 FROM external_task WHERE id = %s FOR NO KEY UPDATE"
+
+
 # ---- recover
 
 
@@ -344,6 +348,7 @@ _RECOVER = {
     work.table: take_back_sql(
         work,
         f"SELECT {_LOST} FROM {work.table} j WHERE j.status = 'leased' AND j.lease_expires_at < baton_now()"
+        f" AND j.lease_expires_at >= coalesce((SELECT w.at FROM watermark w WHERE w.name = '{work.table} leases'), '-infinity')"
         " ORDER BY j.lease_expires_at, j.id LIMIT %(limit)s FOR UPDATE SKIP LOCKED",
         kind="recovered",
         actor="'engine'",

@@ -1,0 +1,85 @@
+"""`baton bench` and `baton explain`: what the product costs, measured on the server that it runs on."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+
+import click
+
+from cli.bench import plans
+from cli.database import as_json as json_option
+from cli.database import database, database_url
+from engine.commands.outcome import Actor
+from engine.config import Settings
+from engine.db.explain import Plan
+from engine.db.session import make_engine
+from engine.queries.inbox import VIEWS, InboxFilter
+from engine.queries.people import people
+
+
+@click.group()
+def bench() -> None:
+    """Measure, as ratios to a yardstick in the same run."""
+
+
+@bench.command("engine")
+@click.option("--server", help="URL of a server on which a database may be made; else DATABASE_URL, else an embedded one.")
+@click.option("--seconds", default=5.0, show_default=True)
+@click.option("--processes", default=1, show_default=True)
+@click.option("--threads", default=4, show_default=True)
+@click.option("--rounds", default=3, show_default=True)
+@json_option
+def engine_bench(server: str | None, seconds: float, processes: int, threads: int, rounds: int, as_json: bool) -> None:
+    """Durable engine commands a second, beside a plain psycopg loop with the same processes and threads."""
+    from cli.bench.engine import bench_engine
+    from cli.bench.server import a_server
+
+    with a_server(server) as url:
+        figures = bench_engine(url, seconds=seconds, processes=processes, threads=threads, rounds=rounds)
+    if as_json:
+        click.echo(json.dumps(asdict(figures)))
+        return
+    click.echo(f"PostgreSQL {figures.server}, {processes} process(es) x {threads} thread(s), {rounds} rounds of {seconds:g} s")
+    click.echo(f"Baton      {figures.commands_per_second:10,.1f} commands/s   client CPU {figures.client_cpu_us:,.0f} us a command")
+    click.echo(f"yardstick  {figures.yardstick_per_second:10,.1f} commands/s")
+    click.echo(f"ratio      {figures.ratio:10.3f}   each round: {', '.join(f'{a / b:.3f}' for a, b in figures.each)}")
+
+
+@click.command()
+@click.argument("subject", type=click.Choice(plans.SUBJECTS))
+@click.option("--as", "username", help="inbox: whose inbox (required).")
+@click.option("--view", type=click.Choice(VIEWS), default="groups", show_default=True, help="inbox: which list.")
+@json_option
+def explain(subject: str, username: str | None, view: str, as_json: bool) -> None:
+    """Show what the server does for acquisition, recovery or an inbox; nothing is changed."""
+    found: list[Plan] = []
+    with database() as conn:
+        match subject:
+            case "acquire":
+                for table, sql in (
+                    ("job", "SELECT DISTINCT kind, topic FROM job WHERE status = 'available'"),
+                    ("external_task", "SELECT DISTINCT tenant_id, topic FROM external_task WHERE status = 'available'"),
+                    ("delivery", "SELECT DISTINCT kind, '' FROM delivery WHERE status = 'available'"),
+                ):
+                    branches = conn.execute(sql).fetchall() or [("timer", "")]
+                    found.append(plans.acquisition(conn, table, branches))
+            case "recover":
+                found = [plans.recovery(conn, table) for table in ("job", "external_task", "delivery")]
+            case "inbox":
+                if username is None:
+                    raise click.UsageError("explain inbox: expected --as USERNAME")
+                person = next((p for p in people(conn) if p.username == username), None)
+                if person is None:
+                    raise click.ClickException(f"expected the name of a person, found {username!r}")
+                actor = Actor(person.username, person.role, frozenset(person.groups), person.display_name)
+                engine = make_engine(database_url(), pool_size=1)
+                found = plans.inbox(engine, conn, actor, InboxFilter(view=view, zone=Settings.from_env().time_zone))
+                engine.dispose()
+    if as_json:
+        click.echo(json.dumps([asdict(plan) for plan in found]))
+        return
+    for plan in found:
+        click.echo(f"{plan.name:22} {plan.buffers:7} buffers {plan.rows:5} rows {plan.milliseconds:9.2f} ms  {', '.join(plan.indexes)}")
+        if plan.seq_scans:
+            click.echo(f"{'':22} sequential scans: {', '.join(plan.seq_scans)}")

@@ -14,15 +14,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import psycopg
-
 from engine.commands.outcome import Lease
 from engine.db.acquire import Acquired, acquire_deliveries, acquire_jobs
 from engine.db.load import load_batch
 from engine.db.outbox import load_requests
 from engine.failpoints import failpoint
 from engine.logs import line
-from worker.database import FIRST_PAUSE, LONGEST_PAUSE, Connection, Database, Stopping
+from worker.database import FIRST_PAUSE, LONGEST_PAUSE, UNREACHABLE, Connection, Database, Stopping
 from worker.held import Held
 from worker.renewals import Renewals
 from worker.runner import Item, Runner
@@ -179,7 +177,7 @@ class Acquirer:
 
     def _report(self, problem: Exception) -> None:
         self._database.drop()
-        if isinstance(problem, psycopg.OperationalError | psycopg.InterfaceError):
+        if isinstance(problem, UNREACHABLE):
             self._database.is_gone(problem)
         else:
             logger.error(line("acquisition_broken", problem=f"{type(problem).__name__}: {problem}"), exc_info=problem)

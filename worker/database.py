@@ -22,6 +22,8 @@ R = TypeVar("R")
 Connection = psycopg.Connection[Any]
 logger = logging.getLogger("baton.worker")
 
+# InternalError: the server ended a session that slept inside a transaction.
+UNREACHABLE = (psycopg.OperationalError, psycopg.InterfaceError, psycopg.InternalError)
 FIRST_PAUSE, LONGEST_PAUSE = 0.1, 5.0
 REFUSALS_IN_A_ROW = 5
 
@@ -31,12 +33,19 @@ class Stopping(Exception):
 
 
 class Database:
-    """One database as several threads of this process use it. `stopping`: set when nobody shall wait for it any more."""
+    """One database as several threads of this process use it. `stopping`: set when nobody shall wait for it any more.
 
-    def __init__(self, url: str, *, name: str, stopping: threading.Event, statement_seconds: float = 30.0) -> None:
+    `idle_seconds`: a session that a stopped worker (SIGSTOP, a sleeping laptop) left in the middle of a transaction is
+    ended after that, else it would keep a case locked for as long as it sleeps. No user code runs inside a transaction.
+    """
+
+    def __init__(
+        self, url: str, *, name: str, stopping: threading.Event, statement_seconds: float = 30.0, idle_seconds: float = 10.0
+    ) -> None:
         keepalive = {"connect_timeout": "5", "keepalives_idle": "10", "keepalives_interval": "5", "keepalives_count": "3"}
         self.url = make_url(plain_url(url)).update_query_dict(keepalive).render_as_string(hide_password=False)
-        self.name, self.stopping, self.statement_seconds = name, stopping, statement_seconds
+        self.name, self.stopping = name, stopping
+        self.timeouts = {"statement_timeout": statement_seconds, "idle_in_transaction_session_timeout": idle_seconds}
         self._mine = threading.local()
         self._seldom = Seldom(logger)
         self._gone_since: float | None = None
@@ -46,9 +55,8 @@ class Database:
         conn: Connection | None = getattr(self._mine, "conn", None)
         if conn is None or conn.closed:
             conn = self._mine.conn = connect(self.url, application_name=self.name)
-            # A stopped worker (SIGSTOP, a sleeping laptop) must not keep a case locked for as long as it sleeps.
-            conn.execute("SELECT set_config('idle_in_transaction_session_timeout', '10s', false)")
-            conn.execute("SELECT set_config('statement_timeout', %s, false)", (f"{int(self.statement_seconds * 1000)}ms",))
+            for setting, seconds in self.timeouts.items():
+                conn.execute("SELECT set_config(%s, %s, false)", (setting, f"{int(seconds * 1000)}ms"))
         return conn
 
     def drop(self) -> None:
@@ -70,7 +78,7 @@ class Database:
                 result = work(self.connection())
                 self.is_back()
                 return result
-            except (psycopg.OperationalError, psycopg.InterfaceError, psycopg.InternalError) as problem:
+            except UNREACHABLE as problem:
                 conn: Connection | None = getattr(self._mine, "conn", None)
                 if conn is not None and not conn.closed:
                     refusals += 1

@@ -72,7 +72,12 @@ class Worker:
         self._handlers = load_handlers(settings.handlers)
         self._abandoned = threading.Event()
         self._draining = False
-        self._database = Database(settings.need_database(), name=f"baton-worker {os.getpid()}", stopping=self._abandoned)
+        self._database = Database(
+            settings.need_database(),
+            name=f"baton-worker {os.getpid()}",
+            stopping=self._abandoned,
+            idle_seconds=max(0.5, settings.lease_seconds / 2),
+        )
         self._children = Children(settings)
         self._renewals = Renewals(self._renewal_database(), lease_seconds=settings.lease_seconds)
         runner = Runner(settings, self._database, self._renewals, self._handlers, self._children)

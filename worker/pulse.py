@@ -12,12 +12,10 @@ import threading
 import time
 from collections.abc import Callable
 
-import psycopg
-
 from engine.commands.workers import Beat, beat
 from engine.db.acquire import recover_expired
 from engine.logs import line
-from worker.database import Database, Stopping
+from worker.database import UNREACHABLE, Database, Stopping
 
 logger = logging.getLogger("baton.worker")
 
@@ -81,7 +79,7 @@ class Pulse:
             self._database.is_back()
         except Stopping:
             self._stopping.set()
-        except (psycopg.OperationalError, psycopg.InterfaceError) as problem:
+        except UNREACHABLE as problem:
             self._database.drop()
             self._database.is_gone(problem)
         except Exception as problem:

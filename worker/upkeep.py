@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import logging
 
-import psycopg
 from apscheduler.executors.pool import ThreadPoolExecutor
 from apscheduler.schedulers.background import BackgroundScheduler
 
 from engine.commands.upkeep import Kept, upkeep
 from engine.logs import line
-from worker.database import Database
+from worker.database import UNREACHABLE, Database
 
 logger = logging.getLogger("baton.worker")
 
@@ -37,7 +36,7 @@ class Upkeep:
     def tick(self) -> None:
         try:
             done = upkeep(self._database.connection(), self._kept)
-        except (psycopg.OperationalError, psycopg.InterfaceError) as problem:
+        except UNREACHABLE as problem:
             self._database.drop()
             self._database.is_gone(problem)
             return

@@ -25,6 +25,8 @@ BLUEPRINTS = (
     "webapp.tasks.views",
     "webapp.start.views",
     "webapp.live",
+    "webapp.operations.views",
+    "webapp.api.views",
 )
 
 

@@ -12,8 +12,11 @@ OPERATIONS = (
     ("jobs", "/operations/jobs", "list", "Jobs"),
     ("failed", "/operations/failed", "alert", "Failed work"),
     ("leases", "/operations/leases", "lock", "Leases"),
+    ("outbox", "/operations/outbox", "send", "Outbox"),
+    ("messages", "/operations/messages", "mail", "Messages"),
     ("workers", "/operations/workers", "server", "Workers"),
     ("deploy", "/operations/deploy", "up", "Deploy"),
+    ("sign_ins", "/operations/sign-ins", "keys", "Failed sign-ins"),
 )
 
 

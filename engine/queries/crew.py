@@ -46,6 +46,7 @@ class DeliveryRow:
     element_id: str | None
     instance_id: UUID | None
     business_key: str | None
+    definition_id: UUID | None
     definition_name: str | None
     status: str
     due_at: datetime
@@ -178,8 +179,10 @@ SELECT id, host, pid, version, started_at, heartbeat_at, extract(epoch FROM bato
 """
 
 DELIVERIES = """
-SELECT w.id, w.kind, w.destination, w.element_id, w.instance_id, i.business_key, coalesce(nullif(d.name, ''), d.key) AS definition_name,
-       w.status, w.due_at, w.available_at, extract(epoch FROM w.available_at - baton_now())::float AS wait_seconds,
+SELECT w.id, w.kind, w.destination, w.element_id, w.instance_id, i.business_key,
+       d.id AS definition_id, coalesce(nullif(d.name, ''), d.key) AS definition_name,
+       w.status, w.due_at, w.available_at,
+       extract(epoch FROM w.available_at - baton_now())::float AS wait_seconds,
        w.attempts, w.max_attempts, w.lease_number, w.last_error, w.response, w.created_at, w.ended_at
   FROM delivery AS w
   LEFT JOIN process_instance AS i ON i.id = w.instance_id

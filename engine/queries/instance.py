@@ -154,6 +154,7 @@ class Event:
     id: int
     at: datetime
     kind: str
+    definition_id: UUID | None
     element_id: str | None
     actor: str
     actor_name: str
@@ -344,7 +345,7 @@ SELECT coalesce(data ->> 'flow_id', data ->> 'flow', element_id) AS id, count(*)
 """
 
 _EVENT = """
-SELECT h.id, h.at, h.kind, h.element_id, h.actor, coalesce(person.display_name, h.actor) AS actor_name, h.item_id, h.data
+SELECT h.id, h.at, h.kind, h.definition_id, h.element_id, h.actor, coalesce(person.display_name, h.actor) AS actor_name, h.item_id, h.data
   FROM history AS h LEFT JOIN person ON person.tenant_id = :tenant AND person.username = h.actor
 """
 

@@ -48,6 +48,25 @@ def definition(conn: Connection, key: str, version: int, *, tenant_id: str = "")
 
 
 @dataclass(frozen=True, slots=True)
+class DeployedRow:
+    """One definition as one deployment brought it."""
+
+    id: UUID
+    key: str
+    version: int
+    name: str
+    resource_name: str
+    deployment_name: str
+    deployed_by_name: str
+    deployed_at: datetime
+
+
+def deployed_in(conn: Connection, deployment_id: UUID, *, tenant_id: str = "") -> list[DeployedRow]:
+    """What a deployment brought, by name."""
+    return rows(conn, DeployedRow, DEPLOYED, {"deployment": deployment_id, "tenant": tenant_id})
+
+
+@dataclass(frozen=True, slots=True)
 class Source:
     """The model as it was deployed."""
 
@@ -142,4 +161,14 @@ SELECT element_id, sum(tokens)::int AS tokens, sum(failed)::int AS failed, sum(i
 ) AS both_kinds
  GROUP BY element_id
  ORDER BY element_id
+"""
+
+DEPLOYED = """
+SELECT d.id, d.key, d.version, coalesce(nullif(d.name, ''), d.key) AS name, d.resource_name, p.name AS deployment_name,
+       coalesce(person.display_name, p.deployed_by) AS deployed_by_name, p.deployed_at
+  FROM deployment AS p
+  JOIN process_definition AS d ON d.deployment_id = p.id
+  LEFT JOIN person ON person.tenant_id = p.tenant_id AND person.username = p.deployed_by
+ WHERE p.id = :deployment AND p.tenant_id = :tenant
+ ORDER BY d.sort_key, d.key, d.version LIMIT 200
 """

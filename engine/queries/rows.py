@@ -15,7 +15,8 @@ from datetime import datetime
 from typing import Any, Generic, TypeVar
 from uuid import UUID
 
-from sqlalchemy import Connection, text
+from sqlalchemy import Connection as Connection  # every query file takes it from here
+from sqlalchemy import text
 
 CAP = 10_000
 """Counts stop here: a screen says "10,000+", it never counts a million rows."""

@@ -39,6 +39,7 @@ class WorkItem:
     created_at: datetime
     instance_id: UUID | None
     business_key: str | None
+    definition_id: UUID
     definition_key: str
     definition_name: str
     version: int
@@ -101,7 +102,8 @@ class LeaseRow:
     element_id: str | None
     instance_id: UUID | None
     business_key: str | None
-    definition_key: str | None
+    definition_id: UUID | None
+    definition_name: str | None
     owner: str
     host: str | None
     pid: int | None
@@ -235,7 +237,7 @@ def failed_items(
 _ITEM = """w.element_id, w.status, w.held, w.due_at, w.available_at,
        extract(epoch FROM w.available_at - baton_now())::float AS wait_seconds, w.priority::int, w.attempts, w.max_attempts,
        w.lease_number, w.lease_owner, w.lease_expires_at, w.last_error, w.created_at, w.instance_id, i.business_key,
-       d.key AS definition_key, coalesce(nullif(d.name, ''), d.key) AS definition_name, d.version"""
+       d.id AS definition_id, d.key AS definition_key, coalesce(nullif(d.name, ''), d.key) AS definition_name, d.version"""
 
 _JOBS = f"""(SELECT 'job' AS work, w.id, w.kind, w.topic, {_ITEM}
   FROM job AS w JOIN process_definition AS d ON d.id = w.definition_id LEFT JOIN process_instance AS i ON i.id = w.instance_id
@@ -253,7 +255,8 @@ _LEASED = {
 
 # Total is what this lease was given when it was last extended: it may have been renewed, so never less than what is left.
 _LEASES = """(SELECT '{table}' AS work, w.id, {kind} AS kind, {topic} AS topic, w.element_id, w.instance_id, i.business_key,
-       d.key AS definition_key, w.lease_owner AS owner, worker.host, worker.pid, worker.started_at AS worker_started_at,
+       d.id AS definition_id, coalesce(nullif(d.name, ''), d.key) AS definition_name,
+       w.lease_owner AS owner, worker.host, worker.pid, worker.started_at AS worker_started_at,
        worker.heartbeat_at, extract(epoch FROM baton_now() - worker.heartbeat_at)::float AS heartbeat_age_seconds,
        w.lease_number AS number, w.attempts, w.max_attempts, w.leased_at, w.lease_expires_at AS expires_at,
        extract(epoch FROM w.lease_expires_at - baton_now())::float AS left_seconds,

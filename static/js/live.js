@@ -129,6 +129,12 @@
     return Boolean(part.querySelector("details[open], tbody.lost, .htmx-request"));
   }
 
+  // static/js/operations.js asks for parts that change without an event in the history: leases, heartbeats, due times.
+  document.addEventListener("baton:ask", (event) => {
+    waiting.add(event.detail);
+    later();
+  });
+
   document.addEventListener("focusout", () => setTimeout(() => !paused && waiting.size && later(), 0));
   document.addEventListener("click", () => setTimeout(() => !paused && waiting.size && later(), 50));
 

@@ -1,0 +1,32 @@
+"""The API's blueprint, and what holds for each of its routes."""
+
+from __future__ import annotations
+
+from flask import Blueprint, Response, request
+
+from engine.queries.rows import BadCursor
+from webapp.errors import problem
+
+blueprint = Blueprint("api", __name__, url_prefix="/api/v1")
+
+JSON_BYTES = 2 * 1024 * 1024
+"""The largest JSON body. Deployments are multipart and have the application's own limit."""
+
+
+@blueprint.before_request
+def limit_json() -> None:
+    if request.mimetype != "multipart/form-data":
+        request.max_content_length = JSON_BYTES
+
+
+@blueprint.after_app_request
+def name_the_scheme(response: Response) -> Response:
+    """A 401 says how to sign in (RFC 9110, section 11.6.1)."""
+    if response.status_code == 401 and request.path.startswith("/api/"):
+        response.headers["WWW-Authenticate"] = 'Bearer realm="baton"'
+    return response
+
+
+@blueprint.errorhandler(BadCursor)
+def bad_cursor(error: BadCursor) -> Response:
+    return problem(422, "invalid", "cursor: expected the next_cursor of this list", problems=[{"field": "cursor", "message": str(error)}])

@@ -1,0 +1,259 @@
+"""What callers send, read strictly: known fields of the right kind, or 422 that names each field that is wrong.
+
+A reader is a function (value) -> value that raises `Wrong` with what it expected. Pure but for `json_body`, `query`
+and `request_id`, which read the request.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from flask import abort, request
+
+from webapp.errors import problem
+
+Reader = Callable[[Any], Any]
+
+DEPTH = 64
+TEXT = 4_000
+NAME = 255
+WHOLE = 2**63
+
+
+class Wrong(ValueError):
+    """What was expected instead."""
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """One field of a body. Without a default it is required."""
+
+    read: Reader
+    default: Any = ...
+
+    @property
+    def required(self) -> bool:
+        return self.default is ...
+
+
+# ---- from the request
+
+
+def json_body(**fields: Field) -> dict[str, Any]:
+    """The body's fields, checked; 415 for what is not JSON, 422 for what is wrong in it. No body counts as `{}`."""
+    data = request.get_data()
+    if data and request.mimetype != "application/json":
+        abort(problem(415, "unsupported_media_type", f"expected application/json, found {request.mimetype or 'no content type'}"))
+    try:
+        value = json.loads(data, parse_constant=_no_constant) if data else {}
+    except (ValueError, RecursionError) as error:
+        abort(problem(422, "invalid", f"body: expected JSON ({error})", problems=[{"field": "", "message": "expected JSON"}]))
+    return _refusing(check, value, fields)
+
+
+def query(**fields: Field) -> dict[str, Any]:
+    """The query string's fields, checked in the same way. A name that is given twice is wrong."""
+    doubled = [name for name, values in request.args.lists() if len(values) > 1]
+    if doubled:
+        abort(_invalid([(name, "expected once") for name in doubled]))
+    return _refusing(check, request.args.to_dict(), fields)
+
+
+def request_id() -> str | None:
+    """The Idempotency-Key, if one was sent."""
+    key = request.headers.get("Idempotency-Key")
+    if key is None:
+        return None
+    if not 0 < len(key) <= NAME or not key.isprintable():
+        abort(_invalid([("Idempotency-Key", f"expected 1 to {NAME} printable characters")]))
+    return key
+
+
+def check(value: Any, fields: Mapping[str, Field]) -> tuple[dict[str, Any], list[tuple[str, str]]]:
+    """(the checked values, every problem as (field, what was expected))."""
+    if not isinstance(value, dict):
+        return {}, [("", f"expected an object, found {kind_of(value)}")]
+    problems = [(name, f"unknown field; expected one of {', '.join(fields) or 'none'}") for name in value if name not in fields]
+    found = {}
+    for name, field in fields.items():
+        if name not in value:
+            if field.required:
+                problems.append((name, "expected, not found"))
+            found[name] = None if field.required else field.default
+            continue
+        try:
+            found[name] = field.read(value[name])
+        except Wrong as wrong:
+            problems.append((name, str(wrong)))
+    return found, problems
+
+
+# ---- readers
+
+
+def text(*, longest: int = NAME, empty: bool = False, nullable: bool = False) -> Reader:
+    def read(value: Any) -> str | None:
+        if value is None and nullable:
+            return None
+        if not isinstance(value, str):
+            raise Wrong(f"expected text, found {kind_of(value)}")
+        if not value and not empty:
+            raise Wrong("expected text, found none")
+        if len(value) > longest:
+            raise Wrong(f"expected at most {longest:,} characters, found {len(value):,}")
+        if "\0" in value:
+            raise Wrong("expected text without the character U+0000")
+        if any("\ud800" <= sign <= "\udfff" for sign in value):
+            raise Wrong("expected text, found half of a surrogate pair")
+        return value
+
+    return read
+
+
+def whole(*, least: int = 0, most: int = WHOLE - 1, nullable: bool = False) -> Reader:
+    """A whole number; in a query string, its digits."""
+
+    def read(value: Any) -> int | None:
+        if value is None and nullable:
+            return None
+        if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 20:
+            value = int(value)
+        if isinstance(value, bool) or not isinstance(value, int):
+            raise Wrong(f"expected a whole number, found {kind_of(value)}")
+        if not least <= value <= most:
+            raise Wrong(f"expected {least} to {most}, found {value}")
+        return value
+
+    return read
+
+
+def number(*, least: float = 0, most: float = 1e9, nullable: bool = False) -> Reader:
+    def read(value: Any) -> float | None:
+        if value is None and nullable:
+            return None
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            raise Wrong(f"expected a number, found {kind_of(value)}")
+        if not least <= value <= most:
+            raise Wrong(f"expected {least:g} to {most:g}, found {value:g}")
+        return float(value)
+
+    return read
+
+
+def truth(value: Any) -> bool:
+    if value in ("true", "false"):
+        return bool(value == "true")
+    if not isinstance(value, bool):
+        raise Wrong(f"expected true or false, found {kind_of(value)}")
+    return value
+
+
+def one_of(*words: str) -> Reader:
+    def read(value: Any) -> str:
+        if value not in words:
+            raise Wrong(f"expected one of {', '.join(words)}")
+        return str(value)
+
+    return read
+
+
+def uuid(value: Any) -> UUID:
+    try:
+        return UUID(value)
+    except (AttributeError, TypeError, ValueError):
+        raise Wrong("expected a UUID") from None
+
+
+def names(*, most: int = 100) -> Reader:
+    """A list of texts that are not empty."""
+    read_one = text()
+
+    def read(value: Any) -> list[str]:
+        if not isinstance(value, list) or not value:
+            raise Wrong("expected a list of at least one text")
+        if len(value) > most:
+            raise Wrong(f"expected at most {most} texts, found {len(value)}")
+        return [read_one(item) for item in value]
+
+    return read
+
+
+def variables(value: Any) -> dict[str, Any]:
+    """An object of JSON values: names of 1 to 255 characters, numbers within 64 bits, not deeper than 64 levels."""
+    if not isinstance(value, dict):
+        raise Wrong(f"expected an object, found {kind_of(value)}")
+    for name in value:
+        if not 0 < len(name) <= NAME or "\0" in name:
+            raise Wrong(f"expected names of 1 to {NAME} characters, found {name[:40]!r}")
+    _check_plain(value, DEPTH)
+    return value
+
+
+def _check_plain(value: Any, depth: int) -> None:
+    if depth == 0:
+        raise Wrong(f"expected at most {DEPTH} levels")
+    match value:
+        case dict():
+            for name, inner in value.items():
+                _check_text(name)
+                _check_plain(inner, depth - 1)
+        case list():
+            for inner in value:
+                _check_plain(inner, depth - 1)
+        case str():
+            _check_text(value)
+        case bool() | None:
+            pass
+        case int() if not -WHOLE <= value < WHOLE:
+            raise Wrong("expected whole numbers within 64 bits")
+        case float() if not math.isfinite(value):
+            raise Wrong("expected numbers that a double can hold")
+
+
+def _check_text(value: str) -> None:
+    if "\0" in value:
+        raise Wrong("expected text without the character U+0000")
+    if any("\ud800" <= sign <= "\udfff" for sign in value):
+        raise Wrong("expected text, found half of a surrogate pair")
+
+
+def kind_of(value: Any) -> str:
+    """A JSON value's kind, as people say it."""
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return "true or false"
+        case int() | float():
+            return "a number"
+        case str():
+            return "text"
+        case list():
+            return "a list"
+        case dict():
+            return "an object"
+    return type(value).__name__
+
+
+def _no_constant(name: str) -> Any:
+    raise ValueError(f"{name} is not JSON")
+
+
+def _refusing(
+    checker: Callable[..., tuple[dict[str, Any], list[tuple[str, str]]]], value: Any, fields: Mapping[str, Field]
+) -> dict[str, Any]:
+    found, problems = checker(value, fields)
+    if problems:
+        abort(_invalid(problems))
+    return found
+
+
+def _invalid(problems: list[tuple[str, str]]) -> Any:
+    named = [{"field": name, "message": message} for name, message in problems]
+    detail = "; ".join(f"{name or 'body'}: {message}" for name, message in problems)
+    return problem(422, "invalid", detail, problems=named)

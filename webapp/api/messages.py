@@ -1,0 +1,44 @@
+"""Messages, and the signals that are not there yet."""
+
+from __future__ import annotations
+
+from flask import Response, jsonify
+
+from engine.commands.messages import publish_message
+from engine.commands.outcome import Refusal, Rejected
+from webapp.api.blueprint import blueprint
+from webapp.api.bodies import Field, json_body, number, request_id, text, variables
+from webapp.api.shapes import refused
+from webapp.auth.identity import current_actor
+from webapp.db import command_connection
+
+WEEKS = 366 * 24 * 3600
+
+
+@blueprint.post("/messages")
+def publish() -> Response:
+    """`{"outcome": "correlated" | "stored"}`; 409 `no_subscription` when nobody waits and no time to live was given."""
+    sent = json_body(
+        name=Field(text()),
+        correlation_key=Field(text(empty=True, nullable=True), None),
+        variables=Field(variables, {}),
+        time_to_live_seconds=Field(number(most=WEEKS, nullable=True), None),
+    )
+    outcome = publish_message(
+        command_connection(),
+        sent["name"],
+        actor=current_actor(),
+        correlation_key=sent["correlation_key"] or "",
+        variables=sent["variables"],
+        time_to_live_seconds=sent["time_to_live_seconds"],
+        request_id=request_id(),
+    )
+    if isinstance(outcome, Rejected):
+        return refused(outcome)
+    return jsonify(outcome=outcome.outcome, message_id=outcome.message_id, process_instance_id=outcome.instance_id, started=outcome.started)
+
+
+@blueprint.post("/signals")
+def broadcast() -> Response:
+    """422 `unsupported` until signals exist."""
+    return refused(Rejected(Refusal.UNSUPPORTED, "signals are not supported yet; use a message"))

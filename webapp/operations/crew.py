@@ -1,0 +1,123 @@
+"""Workers, the outbox, messages, and sign-ins that failed."""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import UUID
+
+from flask import Response, render_template, request, url_for
+
+from engine.commands.deliveries import skip_delivery
+from engine.commands.outcome import Rejected
+from engine.commands.retry import retry_item
+from engine.core.lifecycle import DELIVERY
+from engine.queries.crew import deliveries, failed_logins, open_subscriptions, outbox_counts, stored_messages
+from engine.queries.crew import workers as crew_of
+from engine.queries.due import lanes
+from engine.queries.overview import SILENT_AFTER_SECONDS
+from engine.queries.rows import reading
+from webapp.auth.identity import current_actor
+from webapp.db import command_connection, reader
+from webapp.fragments import tagged
+from webapp.operations import actions
+from webapp.operations.blueprint import blueprint
+from webapp.operations.listing import Listing, after, asked
+
+DELIVERY_ATTEMPTS = 3
+
+
+@blueprint.get("/workers")
+def workers() -> str:
+    return render_template("operations/workers.html", **_workers(), here="workers")
+
+
+@blueprint.get("/workers/list")
+def workers_list() -> Response:
+    context = _workers()
+    shown = [
+        (row.id, row.busy, row.slots, row.leases, row.draining, row.stopped_at, row.age_seconds > SILENT_AFTER_SECONDS)
+        for row in context["crew"]
+    ]
+    return tagged(shown, lambda: render_template("operations/_workers_list.html", **context))
+
+
+def _workers() -> dict[str, Any]:
+    stopped = bool(request.args.get("stopped"))
+    with reading(reader()) as conn:
+        crew = crew_of(conn, stopped=stopped)
+    return {"crew": crew, "stopped": stopped, "silent_after": SILENT_AFTER_SECONDS}
+
+
+@blueprint.get("/outbox")
+def outbox() -> str:
+    return render_template("operations/outbox.html", **_outbox(), here="outbox")
+
+
+@blueprint.get("/outbox/list")
+def outbox_list() -> Response:
+    context = _outbox()
+    shown = [(row.id, row.status, row.attempts, row.available_at, row.last_error, row.ended_at) for row in context["list"].page.items]
+    return tagged([shown, context["list"].asked, context["counts"]], lambda: render_template("operations/_outbox_list.html", **context))
+
+
+@blueprint.post("/outbox/<uuid:item_id>/retry")
+def retry_one_delivery(item_id: UUID) -> Response:
+    outcome = retry_item(
+        command_connection(), "delivery", item_id, actor=current_actor(), attempts=DELIVERY_ATTEMPTS, request_id=actions.request_id()
+    )
+    return _delivered(item_id, outcome, said="It is sent again, under the same delivery id.", what="send it again")
+
+
+@blueprint.post("/outbox/<uuid:item_id>/skip")
+def skip_one_delivery(item_id: UUID) -> Response:
+    outcome = skip_delivery(
+        command_connection(), item_id, actor=current_actor(), reason=request.form.get("reason", "").strip()[:500],
+        request_id=actions.request_id(),
+    )  # fmt: skip
+    return _delivered(item_id, outcome, said="It is skipped and will not be sent.", what="skip it")
+
+
+def _delivered(item_id: UUID, outcome: Any, *, said: str, what: str) -> Response:
+    back = actions.back_to(url_for("operations.outbox"))
+    with reading(reader()) as conn:
+        found = deliveries(conn, tenant_id=current_actor().tenant_id, item_id=item_id).items
+    shared = {"row": found[0] if found else None, "back": back}
+    fragment = "operations/_outbox_row.html" if found else None
+    if isinstance(outcome, Rejected):
+        return actions.refused(outcome, back=back, what=what, fragment=fragment, **shared)
+    return actions.done(said, back=back, fragment=fragment, **shared)
+
+
+def _outbox() -> dict[str, Any]:
+    wanted = asked("q", "status", "due")
+    tenant = current_actor().tenant_id
+    filters: dict[str, Any] = {**wanted, "due": bool(wanted.get("due"))}
+    with reading(reader()) as conn:
+        page = deliveries(conn, tenant_id=tenant, cursor=after(), **filters)
+        counts = outbox_counts(conn, tenant_id=tenant)
+        lag = max((lane.oldest_seconds for lane in lanes(conn, tenant_id=tenant) if lane.work == "delivery"), default=None)
+    return {
+        "list": Listing("operations.outbox", "operations.outbox_list", wanted, page, after()),
+        "counts": counts,
+        "lag": lag,
+        "statuses": tuple(DELIVERY),
+    }
+
+
+@blueprint.get("/messages")
+def messages() -> str:
+    wanted = asked("q")
+    tenant = current_actor().tenant_id
+    with reading(reader()) as conn:
+        waiting = open_subscriptions(conn, tenant_id=tenant, cursor=after(), q=wanted.get("q", ""))
+        stored = stored_messages(conn, tenant_id=tenant, q=wanted.get("q", ""))
+    listing = Listing("operations.messages", "operations.messages", wanted, waiting, after())
+    return render_template("operations/messages.html", list=listing, stored=stored.items, here="messages")
+
+
+@blueprint.get("/sign-ins")
+def sign_ins() -> str:
+    """Wrong passwords of the last day, by name and address (S71)."""
+    with reading(reader()) as conn:
+        found = failed_logins(conn, tenant_id=current_actor().tenant_id)
+    return render_template("operations/sign_ins.html", tries=found, here="sign_ins")

@@ -1,0 +1,66 @@
+"""A process in words, for those who do not see its drawing: each step, what leads on from it, and under which condition."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from engine.bpmn.definition import BoundaryConfig, Node, ProcessDefinition
+
+KIND_WORDS = {
+    "start_event": "Start",
+    "end_event": "End",
+    "user_task": "User task",
+    "service_task": "Service task",
+    "exclusive_gateway": "Decision",
+    "parallel_gateway": "Parallel gateway",
+    "event_based_gateway": "First event wins",
+    "subprocess": "Subprocess",
+    "intermediate_catch_event": "Waits for an event",
+    "boundary_event": "Event at the border",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One element. `leads_to`: (name of the flow or "", name of the next element)."""
+
+    id: str
+    name: str
+    kind: str
+    depth: int
+    leads_to: tuple[tuple[str, str], ...]
+    attached_to: str | None = None
+
+
+def outline(model: ProcessDefinition) -> tuple[Step, ...]:
+    """Every element in the order in which a token meets it first, subprocesses with their inside after them."""
+    seen: set[str] = set()
+    steps: list[Step] = []
+
+    def visit(scope: str | None, depth: int) -> None:
+        inside = [node for node in model.nodes.values() if node.parent == scope]
+        waiting = [model.nodes[start] for start in model.starts.get(scope, ())] + [node for node in inside if not node.incoming]
+        queue = [node for node in waiting if node.kind != "boundary_event"] + inside
+        while queue:
+            node = queue.pop(0)
+            if node.id in seen:
+                continue
+            seen.add(node.id)
+            steps.append(_step(model, node, depth))
+            if node.kind == "subprocess":
+                visit(node.id, depth + 1)
+            following = [model.nodes[model.flows[flow].target] for flow in node.outgoing]
+            queue[:0] = [model.nodes[event] for event in node.attached] + following
+
+    visit(None, 0)
+    return tuple(steps)
+
+
+def name_of(node: Node) -> str:
+    return node.name or node.id
+
+
+def _step(model: ProcessDefinition, node: Node, depth: int) -> Step:
+    leads_to = tuple((model.flows[flow].name, name_of(model.nodes[model.flows[flow].target])) for flow in node.outgoing)
+    host = name_of(model.nodes[node.config.attached_to]) if isinstance(node.config, BoundaryConfig) else None
+    return Step(node.id, name_of(node), KIND_WORDS.get(node.kind, node.kind.replace("_", " ")), depth, leads_to, host)

@@ -1,0 +1,115 @@
+"""Definitions, their versions, and one version's diagram with what stands where."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from flask import Response, abort, make_response, render_template, request
+
+from engine.queries.processes import DefinitionRow, ElementCounts, definition, definitions, element_counts, source
+from engine.queries.rows import reading
+from webapp.auth.identity import current_actor
+from webapp.db import reader
+from webapp.fragments import tagged
+from webapp.operations.blueprint import blueprint
+from webapp.operations.listing import asked
+from webapp.operations.model_text import Step, outline
+from webapp.operations.words import model_of
+
+
+@blueprint.get("/processes")
+def processes() -> str:
+    return render_template("operations/processes.html", **_list(), here="processes")
+
+
+@blueprint.get("/processes/list")
+def processes_list() -> Response:
+    context = _list()
+    return tagged([context["rows"], context["asked"]], lambda: render_template("operations/_processes_list.html", **context))
+
+
+def _list() -> dict[str, Any]:
+    wanted = asked("q")
+    with reading(reader()) as conn:
+        found = definitions(conn, tenant_id=current_actor().tenant_id, **wanted)
+    return {"rows": found, "asked": wanted}
+
+
+@blueprint.get("/processes/<key>")
+def process_latest(key: str) -> str:
+    return _page(key, None)
+
+
+@blueprint.get("/processes/<key>/<int(max=2147483647):version>")
+def process(key: str, version: int) -> str:
+    return _page(key, version)
+
+
+@blueprint.get("/processes/<key>/<int(max=2147483647):version>/elements")
+def process_elements(key: str, version: int) -> Response:
+    """The outline with counts: the text beside the diagram, and its equivalent."""
+    shown = _shown(key, version)
+    return tagged(shown["counts"], lambda: render_template("operations/_process_elements.html", **shown))
+
+
+@blueprint.get("/processes/<key>/<int(max=2147483647):version>/model")
+def process_model(key: str, version: int) -> Response:
+    row = _definition(key, version)
+    return model_response(row.id)
+
+
+def model_response(definition_id: Any) -> Response:
+    """The XML as it was deployed; it never changes, so the browser keeps it. Never rendered by the browser itself."""
+    with reading(reader()) as conn:
+        found = source(conn, definition_id)
+    if found is None:
+        abort(404)
+    tag = found.content_hash.hex()[:32]
+    if request.if_none_match.contains(tag):
+        response = Response(status=304)
+    else:
+        response = make_response(found.xml)
+        response.mimetype = "application/octet-stream"  # not XML: a model's markup must not become a page of ours
+        name = "".join(sign if sign.isalnum() or sign in "-._" else "_" for sign in f"{found.key}-{found.version}.bpmn")
+        response.headers.set("Content-Disposition", "attachment", filename=name)
+    response.set_etag(tag)
+    response.headers["Cache-Control"] = "private, max-age=86400"
+    return response
+
+
+def counts_shape(counts: list[ElementCounts]) -> dict[str, Any]:
+    """What static/js/diagram.js draws on the elements."""
+    return {"elements": {row.element_id: {"tokens": row.tokens, "incidents": row.incidents} for row in counts}}
+
+
+def _page(key: str, version: int | None) -> str:
+    return render_template("operations/process.html", **_shown(key, version), here="processes")
+
+
+def _shown(key: str, version: int | None) -> dict[str, Any]:
+    tenant = current_actor().tenant_id
+    with reading(reader()) as conn:
+        versions = definitions(conn, tenant_id=tenant, key=key)
+        row = next((found for found in versions if found.version == version or (version is None and found.latest)), None)
+        if row is None:
+            abort(404)
+        counts = element_counts(conn, definition_id=row.id)
+    model = model_of(row.id)
+    steps: tuple[Step, ...] = outline(model) if model else ()
+    return {
+        "counts_json": counts_shape(counts),
+        "row": row,
+        "versions": versions,
+        "counts": counts,
+        "by_element": {found.element_id: found for found in counts},
+        "steps": steps,
+        "model": model,
+    }
+
+
+def _definition(key: str, version: int) -> DefinitionRow:
+    with reading(reader()) as conn:
+        row = definition(conn, key, version, tenant_id=current_actor().tenant_id)
+    if row is None:
+        abort(404)
+    return row

@@ -13,9 +13,10 @@ from engine.bpmn import names
 from engine.bpmn.definition import Problem
 from engine.bpmn.names import BPMN, CAMUNDA_LIKE, XSI, Element
 from engine.bpmn.times import TimerError, parse_timer
-from engine.expressions import Expression, ExpressionError, constant, parse
+from engine.expressions import Expression, ExpressionError, constant, limits, parse
 from engine.expressions.parse import Compiled
 
+MAX_REPORTED = 1_000  # problems of one file, and warnings; a person reads fewer
 MAX_NAME = 255  # characters of ids, message names, topics: they are parts of index keys
 
 
@@ -34,10 +35,15 @@ class Context:
     # ---- reporting
 
     def problem(self, element: Element | None, what: str, why: str) -> None:
-        self.problems.append(self._about(element, what, why))
+        self.add(self._about(element, what, why))
+
+    def add(self, problem: Problem) -> None:
+        if len(self.problems) < MAX_REPORTED:
+            self.problems.append(problem)
 
     def warn(self, element: Element | None, what: str, why: str) -> None:
-        self.warnings.append(self._about(element, what, why))
+        if len(self.warnings) < MAX_REPORTED:
+            self.warnings.append(self._about(element, what, why))
 
     def _about(self, element: Element | None, what: str, why: str) -> Problem:
         if element is None:
@@ -80,7 +86,10 @@ class Context:
             return None
 
     def expressions(self, element: Element, text: str | None, where: str) -> tuple[Expression, ...]:
-        """A comma separated list, of which each item may be an expression. A list that expressions make is one item."""
+        """A comma separated list, of which each item may be an expression. A list that an expression makes is one item."""
+        if text and len(text) > limits.SOURCE_LENGTH:
+            self.problem(element, f"{where} has {len(text)} characters", f"at most {limits.SOURCE_LENGTH}")
+            return ()
         found = (self.expression(element, part, where) for part in split_list(text or ""))
         return tuple(expression for expression in found if expression is not None)
 
@@ -121,7 +130,8 @@ def nearest_id(element: Element) -> str | None:
     while around is not None:
         parent = around.getparent()
         # Ids within extensionElements name parts of an element, such as form fields.
-        extension = names.namespace(around) != BPMN and (parent is None or parent.tag != f"{{{BPMN}}}process")
+        inside = parent is None or names.namespace(parent) != BPMN or names.local(parent) == "extensionElements"
+        extension = inside and names.namespace(around) != BPMN
         if (found := around.get("id")) and not extension:
             return str(found)
         around = parent

@@ -21,6 +21,8 @@ from engine.expressions import Expression
 
 elements.load()
 
+MAX_ELEMENTS = 20_000  # nodes, flows, and what they directly hold, of all executable processes of a file
+
 
 @dataclass(frozen=True, slots=True)
 class ReadResult:
@@ -85,9 +87,12 @@ def _read_file(file: str, data: bytes, context: Context) -> list[ProcessDefiniti
             context.problem(child, f"{named(child)} is not an element that definitions may hold", "a process, or what processes refer to")
     context.messages = {child.get("id", ""): child for child in names.bpmn(root, "message")}
     context.errors = {child.get("id", ""): child for child in names.bpmn(root, "error")}
-    scopes = _Places.of(processes)
+    places = _Places.of(processes)
+    if places.count > MAX_ELEMENTS:
+        context.problem(root, f"the processes have {places.count:,} elements", f"at most {MAX_ELEMENTS:,}")
+        return []
     _check_ids(root, processes, context)
-    found = [_Process(process, scopes, context).read() for process in processes]
+    found = [_Process(process, places, context).read() for process in processes]
     return [definition for definition in found if definition is not None]
 
 
@@ -137,6 +142,7 @@ class _Places:
 
     scope: dict[str, tuple[str, str | None]] = field(default_factory=dict)  # id -> (process, enclosing subprocess)
     tags: dict[str, Element] = field(default_factory=dict)  # id -> any element with an id
+    count: int = 0
 
     @classmethod
     def of(cls, processes: list[Element]) -> _Places:
@@ -147,6 +153,7 @@ class _Places:
 
     def _fill(self, container: Element, process: str, scope: str | None) -> None:
         for child in names.elements(container):
+            self.count += 1
             key = child.get("id")
             if key is None:
                 continue
@@ -308,8 +315,9 @@ class _Process:
 
     def _without_id(self, element: Element, why: str) -> None:
         """Its line is all that names it; the id of the process around it would name something else."""
-        what = f"a {names.local(element)}{_called(element)} has no id"
-        self.context.problems.append(Problem(None, names.line(element), what, why, self.context.file))
+        self.context.add(
+            Problem(None, names.line(element), f"a {names.local(element)}{_called(element)} has no id", why, self.context.file)
+        )
 
     # ---- flows
 

@@ -15,7 +15,7 @@ from lxml import etree
 from engine.bpmn.definition import Problem
 
 MAX_BYTES = 5_000_000
-MAX_TAGS = 200_000
+MAX_TAGS = 100_000  # a tenth of it is more than any model that people draw
 MAX_DEPTH = 100  # BPMN nests subprocesses; a hundred is beyond every model that people draw
 
 # Codecs by the name that a file declares; anything else is refused rather than guessed.
@@ -106,7 +106,7 @@ def _decoded(data: bytes, file: str | None) -> str:
         known = ENCODINGS.get(declared.lower())
         if known is None:
             raise _unreadable(file, 1, f"the file declares the encoding {declared}", "UTF-8 (or " + ", ".join(sorted({*ENCODINGS})) + ")")
-        if (codec or known).startswith("utf-16") != known.startswith("utf-16") or (marked == "utf-8" and known != "utf-8"):
+        if (codec or "").startswith("utf-16") != known.startswith("utf-16") or (marked == "utf-8" and known != "utf-8"):
             found = codec or "single bytes"
             raise _unreadable(
                 file, 1, f"the file declares the encoding {declared} but is written in {found}", "one encoding, declared rightly"

@@ -13,7 +13,7 @@ from typing import Any
 from engine.commands.failure import fail_item
 from engine.commands.landed import failed_before
 from engine.commands.outcome import SYSTEM, ItemDone, ItemFailed, Lease, Refusal, Rejected
-from engine.commands.requests import refuse
+from engine.commands.requests import Request, refuse
 from engine.commands.step import Step, Taken, marked, take
 from engine.commands.transaction import Connection, command
 from engine.core.snapshot import Completed, ErrorThrown, EventOccurred, NoHandlerForError, Trigger
@@ -104,14 +104,21 @@ def end_item(
     landed: tuple[str, ...],
     actor: str = SYSTEM.username,
     whole: bool = False,
+    tenant_id: str | None = None,
+    request: Request | None = None,
 ) -> Outcome:
-    """End a leased job or external task with what `trigger` says. `landed`: the events that prove that it ended so before."""
+    """End a leased job or external task with what `trigger` says. `landed`: the events that prove that it ended so before.
+
+    `tenant_id`: of whoever asks; an item of another tenant is not there.
+    """
     step = Step(
         kind=lease.kind,
         leaf_id=lease.item_id,
         actor=actor,
-        judge=lambda loaded: judge(loaded, lease),
+        judge=lambda loaded: judge(loaded, lease, tenant_id),
         trigger=trigger,
+        outcome=lambda loaded, _: ItemDone(lease.item_id, lease.number, loaded.snapshot.instance_id if loaded.snapshot else None),
+        request=request,
         lock_first=bool(lease.detail.get("lock_first")),
         whole=whole,
     )
@@ -119,18 +126,28 @@ def end_item(
         case Taken() as taken:
             return ItemDone(lease.item_id, lease.number, taken.loaded.snapshot.instance_id if taken.loaded.snapshot else None)
         case Rejected(refusal=Refusal.LEASE_LOST):
-            return landed_or_lost(conn, name, lease, landed, actor)
+            return landed_or_lost(conn, name, lease, landed, actor, request)
         case Rejected(refusal=Refusal.UNSUPPORTED) as rejected:
             return fail_or_lost(conn, name, lease, error=rejected.detail, final=True, kind="unsupported", actor=actor)
         case Rejected() as rejected:
-            refused: Rejected = refuse(conn, name, actor, "", rejected)
+            refused: Outcome = refuse(conn, name, actor, "", rejected, request)
             return refused
         case repeated:
-            raise AssertionError(f"{name}: expected no request id, found {repeated}")
+            before: Outcome = repeated.outcome
+            return before
 
 
 def throw_error(
-    conn: Connection, name: str, lease: Lease, *, code: str, message: str, variables: Mapping[str, Any], actor: str = SYSTEM.username
+    conn: Connection,
+    name: str,
+    lease: Lease,
+    *,
+    code: str,
+    message: str,
+    variables: Mapping[str, Any],
+    actor: str = SYSTEM.username,
+    tenant_id: str | None = None,
+    request: Request | None = None,
 ) -> Outcome:
     """End a leased job or external task with a BPMN error (10.5.6)."""
     accepted, problems = accept(variables)
@@ -144,7 +161,7 @@ def throw_error(
         return ErrorThrown(token_of(loaded), code, message, accepted, event_detail(loaded, lease))
 
     try:
-        return end_item(conn, name, lease, trigger, landed=("error_caught",), actor=actor)
+        return end_item(conn, name, lease, trigger, landed=("error_caught",), actor=actor, tenant_id=tenant_id, request=request)
     except NoHandlerForError as error:
         return fail_or_lost(conn, name, lease, error=str(error), final=True, kind="uncaught_error", actor=actor)
 
@@ -166,8 +183,10 @@ def fail_or_lost(
     return failed or failed_before(conn, lease) or landed_or_lost(conn, name, lease, (), actor)
 
 
-def judge(loaded: Loaded | None, lease: Lease) -> Rejected | None:
+def judge(loaded: Loaded | None, lease: Lease, tenant_id: str | None = None) -> Rejected | None:
     """The fence (R4): this item, leased, under this number. A lease that expired and that nobody took back still counts."""
+    if loaded is not None and tenant_id is not None and loaded.leaf.detail["tenant_id"] != tenant_id:
+        return Rejected(Refusal.NOT_FOUND)
     if loaded is None or loaded.leaf.status != "leased" or loaded.leaf.fence != lease.number:
         return Rejected(Refusal.LEASE_LOST, found(loaded, lease), item_id=lease.item_id)
     return marked(loaded)
@@ -179,13 +198,15 @@ def found(loaded: Loaded | None, lease: Lease) -> str:
     return f"{lease.kind} {lease.item_id}: expected leased under number {lease.number}, found {state}"
 
 
-def landed_or_lost(conn: Connection, name: str, lease: Lease, landed: tuple[str, ...], actor: str) -> ItemDone | Rejected:
+def landed_or_lost(
+    conn: Connection, name: str, lease: Lease, landed: tuple[str, ...], actor: str, request: Request | None = None
+) -> ItemDone | Rejected:
     """A late completion: it is answered by history, and what had not landed is counted as refused (R10)."""
     row = cursor_of(conn).execute(_LANDED, (lease.item_id, list(landed), lease.number)).fetchone() if landed else None
     if row is not None:
         return ItemDone(lease.item_id, lease.number, row[0], repeated=True)
     text = f"{lease.kind} {lease.item_id}: expected leased under number {lease.number}, found it taken back, ended or given to another"
-    refused: Rejected = refuse(conn, name, actor, "", Rejected(Refusal.LEASE_LOST, text, item_id=lease.item_id))
+    refused: ItemDone | Rejected = refuse(conn, name, actor, "", Rejected(Refusal.LEASE_LOST, text, item_id=lease.item_id), request)
     return refused
 
 

@@ -48,10 +48,7 @@ def release(conn: Connection, lease: Lease, *, actor: str = "engine") -> ItemRel
 
     Locks: the item. Refuses: LEASE_LOST.
     """
-    values = {"item_id": lease.item_id, "number": lease.number, "actor": actor}
-    with commit_point(conn, "command.before_commit"):
-        row = cursor_of(conn).execute(_RELEASE[lease.kind], values).fetchone()
-    if row is not None or was_released(conn, lease):
+    if release_item(conn, lease, actor) or was_released(conn, lease):
         return ItemReleased(lease.item_id)
     rejected: Rejected = refuse(conn, "release", actor, "", Rejected(Refusal.LEASE_LOST, item_id=lease.item_id))
     return rejected
@@ -95,6 +92,13 @@ def release_by_operator(
     rejected = Rejected(Refusal.NOT_LEASED, f"expected leased, found {found[0]}", item_id=item_id)
     first: ItemReleased | Rejected = refuse(conn, "release", actor.username, actor.tenant_id, rejected, request)
     return first
+
+
+def release_item(conn: Connection, lease: Lease, actor: str) -> bool:
+    """Hand it back if it is still held under this lease."""
+    values = {"item_id": lease.item_id, "number": lease.number, "actor": actor}
+    with commit_point(conn, "command.before_commit"):
+        return cursor_of(conn).execute(_RELEASE[lease.kind], values).fetchone() is not None
 
 
 def was_released(conn: Connection, lease: Lease) -> bool:

@@ -237,7 +237,7 @@ def _one(row: Sequence[Any] | None, kind: str, leaf_id: UUID, whole: bool) -> Lo
 
 def _snapshot(document: Mapping[str, Any], instance: Mapping[str, Any], whole: bool) -> Snapshot:
     scopes = [_scope(*row) for row in document["scopes"] or ()]
-    tokens = [_token(*row) for row in document["tokens"] or ()]
+    tokens = [_token(*row) for row in (*(document["tokens"] or ()), *(document.get("joining") or ()))]
     return Snapshot(
         tenant_id=instance["tenant_id"],
         instance_id=UUID(instance["id"]),
@@ -247,10 +247,10 @@ def _snapshot(document: Mapping[str, Any], instance: Mapping[str, Any], whole: b
         revision=instance["revision"],
         scopes={scope.id: scope for scope in scopes},
         tokens={token.id: token for token in tokens},
-        crowded=frozenset(map(UUID, document["crowded"] or ())),
-        other_leaves=document["other_leaves"],
+        crowded=frozenset(map(UUID, document.get("crowded") or ())),
+        other_leaves=bool(document.get("other_leaves")),
         whole=whole,
-        tasks=tuple(OpenTask(UUID(row[0]), UUID(row[1]), row[2]) for row in document["tasks"] or ()),
+        tasks=tuple(OpenTask(UUID(row[0]), UUID(row[1]), row[2]) for row in document.get("tasks") or ()),
         started_by=instance["started_by"],
     )
 

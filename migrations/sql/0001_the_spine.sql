@@ -138,6 +138,7 @@ CREATE TABLE token (
 ALTER TABLE scope ADD CONSTRAINT fk_scope_token FOREIGN KEY (token_id) REFERENCES token ON DELETE CASCADE;
 CREATE INDEX ix_token_scope ON token (scope_id);
 CREATE INDEX ix_token_instance ON token (instance_id);
+CREATE INDEX ix_token_joining ON token (scope_id) WHERE status = 'joining';
 CREATE TABLE variable (
   scope_id uuid NOT NULL CONSTRAINT fk_variable_scope REFERENCES scope ON DELETE CASCADE,
   name text NOT NULL,

@@ -83,6 +83,7 @@ class Token(Base):
         ForeignKeyConstraint(["scope_id"], ["scope.id"], name="fk_token_scope", ondelete="CASCADE"),
         PrimaryKeyConstraint("id", name="pk_token"),
         Index("ix_token_instance", "instance_id"),
+        Index("ix_token_joining", "scope_id", postgresql_where=text("status = 'joining'")),
         Index("ix_token_scope", "scope_id"),
         {"postgresql_with": {"fillfactor": 90}},
     )

@@ -2,14 +2,19 @@
 -- STABLE on purpose and without locks: every statement in here reads from the snapshot of the statement that calls it.
 -- `leaf_kind`: user_task, job, external_task, subscription, token, or instance (then `leaf_id` is the instance).
 -- `whole` false: the scope chain of the leaf's token and what joins need; true: all of the instance.
--- Two statements, not ten: each costs some 25 microseconds of the server's time, and this is every command's first one.
+-- Three statements, not ten: each costs some 25 microseconds of the server's time, and this is every command's first one.
 CREATE OR REPLACE FUNCTION baton_read_case(leaf_kind text, leaf_id uuid, whole boolean) RETURNS json
 LANGUAGE plpgsql STABLE AS $$
 DECLARE
   leaf json;
   at_token uuid;
   at_instance uuid;
+  at_scope uuid;
   is_event boolean := false;  -- what triggers may interrupt the token's own task, or stand beside another leaf
+  chain uuid[];
+  token json;
+  siblings boolean;
+  tasks json;
 BEGIN
   IF leaf_kind = 'user_task' THEN
     SELECT l.token_id, l.instance_id, json_build_object('status', l.status, 'fence', l.assignee, 'element_id', l.element_id,
@@ -61,6 +66,31 @@ BEGIN
       FROM process_instance i JOIN process_instance r ON r.id = i.root_id WHERE i.id = at_instance);
   END IF;
 
+  SELECT s.id, s.path, json_build_array(t.id, t.scope_id, t.element_id, t.flow_id, t.status) INTO at_scope, chain, token
+    FROM token t JOIN scope s ON s.id = t.scope_id WHERE t.id = at_token;
+  IF is_event THEN
+    siblings := EXISTS (SELECT FROM job j WHERE j.token_id = at_token AND j.id <> leaf_id)
+      OR EXISTS (SELECT FROM subscription b WHERE b.token_id = at_token AND b.id <> leaf_id);
+    SELECT json_agg(json_build_array(u.id, u.token_id, u.element_id)) INTO tasks FROM user_task u WHERE u.token_id = at_token;
+  END IF;
+
+  IF cardinality(chain) = 1 THEN  -- the usual case: straight in the process scope, which no token owns
+    RETURN (
+      SELECT json_build_object('leaf', leaf, 'now', baton_now(), 'instance',
+        json_build_object('id', i.id, 'tenant_id', i.tenant_id, 'root_id', i.root_id, 'definition_id', i.definition_id,
+          'business_key', i.business_key, 'started_by', i.started_by, 'status', i.status, 'ended_at', i.ended_at,
+          'ended_by', i.ended_by, 'revision', r.revision, 'root_status', r.status, 'mark', r.mark),
+        'scopes', json_build_array(json_build_array(at_scope, NULL, NULL, NULL, (
+          SELECT json_object_agg(v.name, json_build_array(v.type, v.value)) FROM variable v WHERE v.scope_id = at_scope))),
+        'tokens', json_build_array(token),
+        'joining', (SELECT json_agg(json_build_array(j.id, j.scope_id, j.element_id, j.flow_id, j.status))
+          FROM token j WHERE j.scope_id = at_scope AND j.status = 'joining'),
+        'crowded', CASE WHEN EXISTS (
+          SELECT FROM token o WHERE o.scope_id = at_scope AND o.id <> at_token AND o.status <> 'joining') THEN chain END,
+        'other_leaves', siblings, 'tasks', tasks)
+      FROM process_instance i JOIN process_instance r ON r.id = i.root_id WHERE i.id = at_instance);
+  END IF;
+
   RETURN (
     SELECT json_build_object('leaf', leaf, 'now', baton_now(), 'instance',
       CASE WHEN i.id IS NOT NULL THEN
@@ -69,26 +99,17 @@ BEGIN
           'ended_by', i.ended_by, 'revision', r.revision, 'root_status', r.status, 'mark', r.mark) END,
       'scopes', (SELECT json_agg(json_build_array(c.id, c.parent_id, c.element_id, c.token_id, (
           SELECT json_object_agg(v.name, json_build_array(v.type, v.value)) FROM variable v WHERE v.scope_id = c.id)))
-        FROM scope c WHERE c.id = ANY (s.path)),
-      -- The token itself, the owners of the scopes that it lies in, and what waits at joins there.
-      'tokens', (SELECT json_agg(json_build_array(o.id, o.scope_id, o.element_id, o.flow_id, o.status)) FROM (
-          SELECT t.id, t.scope_id, t.element_id, t.flow_id, t.status WHERE t.id IS NOT NULL
-          UNION ALL
-          SELECT w.id, w.scope_id, w.element_id, w.flow_id, w.status FROM scope c JOIN token w ON w.id = c.token_id WHERE c.id = ANY (s.path)
-          UNION ALL
-          SELECT j.id, j.scope_id, j.element_id, j.flow_id, j.status FROM token j
-          WHERE j.scope_id = ANY (s.path) AND j.status = 'joining' AND j.id <> t.id) o),
-      'crowded', ARRAY(SELECT c FROM unnest(s.path) c WHERE EXISTS (
-          SELECT FROM token o WHERE o.scope_id = c AND o.id <> t.id AND o.status <> 'joining'
-            AND NOT EXISTS (SELECT FROM scope q WHERE q.token_id = o.id AND q.id = ANY (s.path)))),
-      'other_leaves', CASE WHEN is_event THEN
-          EXISTS (SELECT FROM job j WHERE j.token_id = t.id AND j.id <> leaf_id)
-          OR EXISTS (SELECT FROM subscription b WHERE b.token_id = t.id AND b.id <> leaf_id) END,
-      'tasks', CASE WHEN is_event THEN
-          (SELECT json_agg(json_build_array(u.id, u.token_id, u.element_id)) FROM user_task u WHERE u.token_id = t.id) END)
+        FROM scope c WHERE c.id = ANY (chain)),
+      -- The token itself and the owners of the scopes that it lies in; and what waits at joins there.
+      'tokens', (SELECT json_agg(json_build_array(o.id, o.scope_id, o.element_id, o.flow_id, o.status)) FROM token o
+        WHERE o.id = at_token OR o.id = ANY (ARRAY(SELECT c.token_id FROM scope c WHERE c.id = ANY (chain)))),
+      'joining', (SELECT json_agg(json_build_array(j.id, j.scope_id, j.element_id, j.flow_id, j.status))
+        FROM token j WHERE j.scope_id = ANY (chain) AND j.status = 'joining'),
+      'crowded', ARRAY(SELECT c FROM unnest(chain) c WHERE EXISTS (
+          SELECT FROM token o WHERE o.scope_id = c AND o.id <> at_token AND o.status <> 'joining'
+            AND NOT EXISTS (SELECT FROM scope q WHERE q.token_id = o.id AND q.id = ANY (chain)))),
+      'other_leaves', siblings, 'tasks', tasks)
     FROM (SELECT 1) one
     LEFT JOIN process_instance i ON i.id = at_instance
-    LEFT JOIN process_instance r ON r.id = i.root_id
-    LEFT JOIN token t ON t.id = at_token
-    LEFT JOIN scope s ON s.id = t.scope_id);
+    LEFT JOIN process_instance r ON r.id = i.root_id);
 END $$;

@@ -175,9 +175,10 @@ def following(timer: Timer, previous: Occurrence, *, now: datetime) -> Occurrenc
         case CronTimer():
             return Occurrence(_next_by_cron(timer, max(now, previous.due_at)))
         case CycleTimer(span):
-            anchor = previous.anchor
-            if anchor is None:
+            if previous.anchor is None:
                 raise TimerError("expected the anchor of a cycle with its occurrence, found none")
+            # What was stored has an offset and no zone any more: in a zone with shifts the grid would be off by an hour.
+            anchor = timer.anchor or previous.anchor.astimezone(_zone(span.zone))
             number = previous.number + 1
             if span.after(anchor, times=number) <= now:
                 number = max(number, _number_after(span, anchor, now))

@@ -37,7 +37,7 @@ from engine.db.session import connect
 WORKERS = 2
 MAIL_PORT = 8025
 SERVICE_PORT = 8071
-READY_SECONDS = 60
+READY_SECONDS = 120
 CHECK_SECONDS = 0.2
 HERE = Path(__file__).parents[1]
 

@@ -10,7 +10,6 @@ import click
 from flask import Flask
 
 from engine.config import Settings
-from webapp.app import create_app
 
 # No control socket: it would lie in the home of whoever starts this, the same for every server of theirs.
 GUNICORN = [sys.executable, "-m", "gunicorn", "--no-control-socket", "--config", "python:webapp.gunicorn", "cli.web:application()"]
@@ -18,6 +17,8 @@ GUNICORN = [sys.executable, "-m", "gunicorn", "--no-control-socket", "--config",
 
 def application() -> Flask:
     """The application of one process, with the pages of the sample service where `baton up` started one."""
+    from webapp.app import create_app  # here: the parent of gunicorn, and `baton up`, need not load it
+
     settings = Settings.from_env()
     app = create_app(settings)
     if settings.sample_service:

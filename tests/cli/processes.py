@@ -31,7 +31,7 @@ def free_port() -> int:
         return port
 
 
-def until(true: Callable[[], object], what: str, *, seconds: float = 30) -> None:
+def until(true: Callable[[], object], what: str, *, seconds: float = 60) -> None:
     """Ask again and again; an AssertionError that names `what` if it does not become true."""
     end = time.monotonic() + seconds
     while not true():
@@ -46,6 +46,7 @@ class Up:
         self.home = home
         self.log = home.parent / f"{home.name}-{time.monotonic_ns()}.log"
         self.began = time.monotonic()
+        self.took = float("inf")  # seconds from the start of the process until it said that it runs
         told = clean_environment(BATON_HOME=str(home), BATON_SAMPLE_PASSWORD="a sample secret") | environment
         with self.log.open("wb") as log:
             self.process = subprocess.Popen(
@@ -55,11 +56,10 @@ class Up:
     def said(self) -> str:
         return self.log.read_text()
 
-    def wait_until_running(self, *, seconds: float = 60) -> float:
-        """Returns how long it took from the start of the process."""
+    def wait_until_running(self, *, seconds: float = 120) -> None:
         until(lambda: "Baton is running" in self.said() or self.process.poll() is not None, "baton up runs", seconds=seconds)
         assert self.process.poll() is None, self.said()
-        return time.monotonic() - self.began
+        self.took = time.monotonic() - self.began
 
     @property
     def url(self) -> str:

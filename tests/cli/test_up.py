@@ -8,6 +8,7 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -54,6 +55,13 @@ def answers(url: str) -> bool:
         return False
 
 
+def slowness() -> float:
+    """1 on a machine that has nothing else to do, more on one that is shared just now."""
+    began = time.monotonic()
+    subprocess.run([sys.executable, "-c", "import sqlalchemy, flask, alembic"], check=True)
+    return max(1.0, (time.monotonic() - began) / 0.7)
+
+
 def test_one_start_serves_everything_and_leaves_nothing_and_the_data_survives(home):
     listen = f"127.0.0.1:{free_port()}"
     with running_up(home, BATON_LISTEN=listen) as up:
@@ -82,7 +90,7 @@ def test_one_start_serves_everything_and_leaves_nothing_and_the_data_survives(ho
     assert nothing_left(home)
 
     with running_up(home, BATON_LISTEN=listen) as again:
-        assert again.wait_until_running() < 5
+        assert again.took < 5 * slowness()
         bo = Person(again.url, "bo", PASSWORD)
         assert "Check invoice" in bo.get("/inbox?view=groups").text + bo.get("/inbox").text
 

@@ -6,6 +6,7 @@ from datetime import UTC, date, datetime, timedelta, timezone
 from typing import Any
 from zoneinfo import ZoneInfo
 
+import psycopg
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -259,13 +260,21 @@ def test_the_end_of_the_calendar_is_an_error_with_a_name() -> None:
         timer.after(at("9900-01-01T00:00:00Z"))
 
 
-def test_a_retry_policy_says_how_long_to_wait_after_each_attempt() -> None:
-    assert [parse_retry("PT1M,PT5M").wait_after(attempt) for attempt in (1, 2, 3)] == [60, 300, 300]
-    assert parse_retry("R3/PT5M").wait_after(2) == 300
-    assert parse_retry("4").wait_after(1) is None
-    for text in ("R101/PT1M", "0", "PT1M,", "P1M", ""):
-        with pytest.raises(TimerError):
-            parse_retry(text)
+@pytest.mark.parametrize(
+    "text", ["R101/PT1M", "0", "101", "PT1M,", "P1M", "", "R3/PT0,5S", "R3/P1M", "R/PT1M", "R3", ",".join(["PT1M"] * 100)]
+)
+def test_a_retry_policy_that_the_engine_could_not_follow_is_refused(text: str) -> None:
+    with pytest.raises(TimerError):
+        parse_retry(text)
+
+
+@pytest.mark.parametrize("text", ["PT5M", "PT0.5H", "P1DT2H3M4.5S", "P2W", "PT36H", "P1.5D", "PT0S"])
+def test_postgresql_reads_the_waits_of_a_retry_policy_as_we_do(db: psycopg.Connection[Any], text: str) -> None:
+    """The wait after a failure is taken from the text in SQL."""
+    retry, timer = parse_retry(f"R3/{text}"), parse_timer("duration", text)
+    assert isinstance(timer, DurationTimer)
+    row = db.execute("SELECT extract(epoch FROM split_part(%s, '/', 2)::interval)::float8", (retry.text,)).fetchone()
+    assert row == (timer.seconds,)
 
 
 @given(

@@ -1,0 +1,66 @@
+"""The writing statements: short enough, and every member hanging from the guarded leaf."""
+
+from __future__ import annotations
+
+import re
+from itertools import product
+
+import pytest
+
+from engine.commands.requests import WRITE_REQUEST
+from engine.db.locks import LEAF
+from engine.db.statements import LIMIT_CHARACTERS, LIMIT_PARAMETERS, Mix, writing_statements
+
+LEAVES = (*LEAF, "start", "start_by_job")
+REQUEST = WRITE_REQUEST.format(outcome="%(outcome)s::jsonb || jsonb_build_object('at', go.at)", source="go")
+FLAGS = (
+    "gone_scopes", "variables", "tasks", "cancelled", "jobs", "external_tasks", "subscriptions", "deliveries", "incidents", "resolved",
+)  # fmt: skip
+GUARDS = {"root", "definition", "cause", "received"}
+
+
+def mixes(leaf: str) -> list[Mix]:
+    """Every combination of what a step may write, at its longest otherwise."""
+    longest = {"called": True, "scopes": True, "tokens": True, "moved": 2, "gone_tokens": True, "request": REQUEST}
+    return [
+        Mix(leaf, ended=ended, **longest, **dict(zip(FLAGS, chosen, strict=True)))
+        for ended in (False, True)
+        for chosen in product((False, True), repeat=len(FLAGS))
+    ]
+
+
+@pytest.mark.parametrize("leaf", LEAVES)
+def test_every_mix_fits_two_statements_below_the_limits(leaf: str) -> None:
+    for mix in mixes(leaf):
+        statements = writing_statements.__wrapped__(mix)
+        assert len(statements) <= 2
+        for text in statements:
+            assert len(text) < LIMIT_CHARACTERS, mix
+            assert len(set(re.findall(r"%\((\w+)\)s", text))) <= LIMIT_PARAMETERS, mix
+
+
+@pytest.mark.parametrize("leaf", LEAVES)
+def test_every_member_after_the_guards_reads_from_the_leaf(leaf: str) -> None:
+    # A data-modifying member that does not join the guard runs even when the guard returned no row.
+    everything = next(mix for mix in mixes(leaf) if all(getattr(mix, flag) for flag in FLAGS))
+    for text in writing_statements(everything):
+        members = re.split(r"(?:^WITH |,\n| )(\w+) AS (?:MATERIALIZED )?\((?=SELECT|INSERT|UPDATE|DELETE)", text)
+        pairs = list(zip(members[1::2], members[2::2], strict=True))
+        assert len(pairs) > 3
+        for name, body in pairs:
+            if name in GUARDS or name == "go":
+                continue
+            assert re.search(r"\b(FROM|USING) (go|tasks)\b", body), f"{name} does not read from the guarded leaf"
+
+
+@pytest.mark.parametrize("leaf", LEAF)
+def test_the_leaf_itself_hangs_from_the_compared_root(leaf: str) -> None:
+    text = writing_statements(Mix(leaf))[0]
+    assert text.startswith("WITH root AS MATERIALIZED (SELECT id FROM process_instance WHERE id = %(root_id)s AND revision = %(revision)s")
+    go = text[text.index("go AS") :]
+    assert re.search(r"\b(FROM|USING|,) (\w+ l, )?root\b", go[:400])
+
+
+def test_a_usual_step_is_one_statement() -> None:
+    usual = Mix("user_task", tokens=True, moved=1, gone_tokens=True, variables=True, tasks=True, jobs=True, request=REQUEST)
+    assert len(writing_statements(usual)) == 1

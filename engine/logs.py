@@ -49,12 +49,6 @@ class Seldom:
             kept_back = self._kept_back.pop(event, None)
         self.logger.warning(line(event, **values, lines_kept_back=kept_back))
 
-    def forget(self, event: str) -> bool:
-        """The trouble is over; whether there had been any. The next line of that name goes through at once."""
-        with self._lock:
-            self._kept_back.pop(event, None)
-            return self._next.pop(event, None) is not None
-
 
 def _value(value: Any) -> str:
     match value:

@@ -16,7 +16,7 @@ import psycopg
 from sqlalchemy.engine import make_url
 
 from engine.db.session import connect, plain_url
-from engine.logs import Seldom, line
+from engine.logs import Seldom
 
 R = TypeVar("R")
 Connection = psycopg.Connection[Any]
@@ -98,5 +98,5 @@ class Database:
 
     def is_back(self) -> None:
         since, self._gone_since = self._gone_since, None
-        if since is not None and self._seldom.forget("database_unreachable"):
-            logger.warning(line("database_back", seconds=time.monotonic() - since))
+        if since is not None:  # seldom too: each thread finds its own connection dead, some after others were back
+            self._seldom.warning("database_back", seconds=time.monotonic() - since)

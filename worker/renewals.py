@@ -106,7 +106,6 @@ class Renewals:
                 logger.warning(line("lease_lost", kind=held.lease.kind, item=item_id, lease_number=held.lease.number))
             else:  # somebody else has the row locked right now: not lost
                 held.renew_at = asked_at + held.seconds / 10
-        self._seldom.forget("renewal_failed")
 
     def _put_off(self, due: list[Held]) -> None:
         soon = time.monotonic() + min(held.seconds for held in due) / 20

@@ -193,6 +193,9 @@ class Driver:
         tasks = acquire_external_tasks(
             self.conn, actor=worker, worker_id="packing-station-1", topics=["pack-parcel"], limit=2, lease_seconds=30
         )
+        if isinstance(tasks, Rejected):
+            self._tell("packed", tasks, "the packing station asked for parcels")
+            return
         for task in tasks:
             outcome = complete_external_task(
                 self.conn, task.id, actor=worker, lease_number=task.lease_number, variables={"parcels": 1}, request_id=str(new_id())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import operator
 from collections.abc import Callable, Mapping
 from datetime import date, datetime
 from decimal import Context, Decimal, DecimalException, DivisionByZero, InvalidOperation, Overflow
@@ -14,6 +15,8 @@ from engine.expressions.errors import ExpressionError, LimitExceeded
 # Decimal arithmetic, so that 0.1 + 0.2 == 0.3. Underflow goes to the nearest number that a double can carry.
 NUMBERS = Context(prec=limits.DIGITS, Emax=limits.EXPONENT, Emin=-limits.EXPONENT, traps=[InvalidOperation, DivisionByZero, Overflow])
 _LARGEST = 10**limits.DIGITS
+_DIRECT = frozenset({str, int, bool})  # two values of one of these types are compared as they are
+_ORDERS = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
 
 
 class Scope:
@@ -80,36 +83,33 @@ def shown(value: Any) -> str:
 
 def equal(left: Any, right: Any, scope: Scope) -> bool:
     """Null equals null alone. Values of unlike kinds cannot be compared; inside lists and objects they are unequal."""
+    if type(left) is type(right) and type(left) in _DIRECT:
+        return bool(left == right)
     if left is None or right is None:
         return left is right
     _alike(left, right, "==")
     return same(left, right, scope, 1)
 
 
-def ordered(operator: str) -> Callable[[Any, Any], bool]:
+def ordered(sign: str) -> Callable[[Any, Any], bool]:
     """<, <=, > or >= over two numbers, strings, dates, or dates with times."""
+    holds = _ORDERS[sign]
 
     def compare(left: Any, right: Any) -> bool:
+        if type(left) is type(right) and type(left) in _DIRECT and type(left) is not bool:
+            return bool(holds(left, right))
         found = kind(left)
-        _alike(left, right, operator)
+        _alike(left, right, sign)
         if found not in ("number", "string", "date", "date and time"):
-            raise ExpressionError(f"expected numbers, strings or dates beside {operator}, found {shown(left)}")
-        left, right = _comparable(left), _comparable(right)
-        match operator:
-            case "<":
-                return bool(left < right)
-            case "<=":
-                return bool(left <= right)
-            case ">":
-                return bool(left > right)
-        return bool(left >= right)
+            raise ExpressionError(f"expected numbers, strings or dates beside {sign}, found {shown(left)}")
+        return bool(holds(_comparable(left), _comparable(right)))
 
     return compare
 
 
-def _alike(left: Any, right: Any, operator: str) -> None:
+def _alike(left: Any, right: Any, sign: str) -> None:
     if kind(left) != kind(right):
-        raise ExpressionError(f"expected two values of one kind beside {operator}, found {shown(left)} and {shown(right)}")
+        raise ExpressionError(f"expected two values of one kind beside {sign}, found {shown(left)} and {shown(right)}")
 
 
 def same(left: Any, right: Any, scope: Scope, depth: int) -> bool:
@@ -150,24 +150,24 @@ def add(left: Any, right: Any, scope: Scope) -> Any:
     return _calculate("+", left, right)
 
 
-def arithmetic(operator: str) -> Callable[[Any, Any], Any]:
-    return lambda left, right: _calculate(operator, left, right)
+def arithmetic(sign: str) -> Callable[[Any, Any], Any]:
+    return lambda left, right: _calculate(sign, left, right)
 
 
 def negative(value: Any) -> Any:
     return _calculate("-", 0, value)
 
 
-def _calculate(operator: str, left: Any, right: Any) -> int | Decimal:
+def _calculate(sign: str, left: Any, right: Any) -> int | Decimal:
     for value in (left, right):
         if kind(value) != "number":
-            raise ExpressionError(f"expected numbers beside {operator}, found {shown(left)} and {shown(right)}")
+            raise ExpressionError(f"expected numbers beside {sign}, found {shown(left)} and {shown(right)}")
     a, b = _number(left), _number(right)
-    if operator in "/%" and not b:
-        raise ExpressionError(f"expected a divisor other than 0 in {_number_text(a)} {operator} 0")
+    if sign in "/%" and not b:
+        raise ExpressionError(f"expected a divisor other than 0 in {_number_text(a)} {sign} 0")
     whole = isinstance(a, int) and isinstance(b, int)
     try:
-        match operator:
+        match sign:
             case "+":
                 result = a + b if whole else NUMBERS.add(_decimal(a), _decimal(b))
             case "-":
@@ -179,8 +179,8 @@ def _calculate(operator: str, left: Any, right: Any) -> int | Decimal:
             case _:
                 result = NUMBERS.remainder(_decimal(a), _decimal(b))  # the sign of the dividend
     except DecimalException as error:
-        raise LimitExceeded(f"expected a result of at most {limits.DIGITS} digits of {left} {operator} {right}") from error
-    return _number(int(result) if whole and operator != "/" else result)
+        raise LimitExceeded(f"expected a result of at most {limits.DIGITS} digits of {left} {sign} {right}") from error
+    return _number(int(result) if whole and sign != "/" else result)
 
 
 def _number(value: Any) -> int | Decimal:

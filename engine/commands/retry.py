@@ -126,11 +126,21 @@ def _retry_token(conn: Connection, kind: str, item_id: UUID, actor: Actor, attem
     match take(conn, step):
         case Rejected() as rejected:
             first = recorded(conn, request)
-            return first or answer(conn, "retry_item", actor, rejected, request)
+            return first or answer(conn, "retry_item", actor, _moved_on(conn, item_id, actor, rejected), request)
         case Repeated() as repeated:
             return repeated.outcome
         case _:
             return ItemRetried(item_id, attempts)
+
+
+def _moved_on(conn: Connection, item_id: UUID, actor: Actor, rejected: Rejected) -> Rejected:
+    """A token that is not failed, or not there any more, because somebody let it go on: who, and when."""
+    if rejected.refusal not in (Refusal.NOT_FAILED, Refusal.NOT_FOUND):
+        return rejected
+    before = conn.execute(_BEFORE, (item_id, actor.tenant_id, ["incident_resolved"])).fetchone()
+    if before is None:
+        return rejected
+    return Rejected(Refusal.NOT_FAILED, rejected.detail or "expected failed, found ended", before[0], at=before[1], item_id=item_id)
 
 
 def _judge_token(loaded: Loaded | None, item_id: UUID, actor: Actor) -> Rejected | None:

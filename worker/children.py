@@ -40,7 +40,8 @@ class Children:
     def __init__(self, settings: Settings) -> None:
         # What a handler could read in its own process is what it is meant to see.
         self._settings = replace(settings, database_url=None, secret_key=None, mail_password=None, metrics_token=None)
-        self._idle: queue.SimpleQueue[Child] = queue.SimpleQueue()
+        # The one used last is used first: no more processes are started than run at once.
+        self._idle: queue.LifoQueue[Child] = queue.LifoQueue()
         self._all = [Child(self._settings) for _ in range(settings.handler_processes)]
         for child in self._all:
             self._idle.put(child)

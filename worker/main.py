@@ -23,7 +23,7 @@ import psycopg
 from engine import failpoints, logs
 from engine.commands.upkeep import Kept
 from engine.commands.workers import Beat, stopped
-from engine.config import Settings
+from engine.config import ConfigurationError, Settings
 from engine.ids import new_id
 from engine.logs import line
 from worker.acquirer import Acquirer, Lane
@@ -129,7 +129,10 @@ class Worker:
 
     def start(self) -> None:
         """Register, waiting for the database if need be; then work."""
-        self._database.patiently(lambda conn: self._pulse.beat())
+        try:
+            self._database.patiently(lambda conn: self._pulse.beat())
+        except psycopg.errors.UndefinedTable as problem:
+            raise ConfigurationError(f"DATABASE_URL: expected a database that `baton migrate` was run on, found {problem}") from problem
         self._database.drop()  # this thread needs none until the end
         for part in (self._renewals, self._pulse, self._upkeep, self._acquirer):
             part.start()

@@ -24,6 +24,8 @@ from worker.held import Held
 
 logger = logging.getLogger("baton.worker")
 
+LONGEST_WAIT = 60.0
+
 
 class Renewals:
     """Every lease in hand; renews those that are due."""
@@ -89,7 +91,7 @@ class Renewals:
                 due = [held for held in wanted if held.renew_at <= now]
                 if due:
                     return due
-                self._changed.wait(min((held.renew_at - now for held in wanted), default=3600.0) if wanted else None)
+                self._changed.wait(min([held.renew_at - now for held in wanted] + [LONGEST_WAIT]))
             return None
 
     def renew_now(self, due: Iterable[Held]) -> None:

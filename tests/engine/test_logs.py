@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-import time
+from types import SimpleNamespace
 
 from engine.logs import LONGEST, Seldom, line
 
@@ -18,13 +18,15 @@ def test_a_long_value_is_cut():
     assert len(line("x", error="a" * 10_000)) < LONGEST + 20
 
 
-def test_F28_equal_lines_are_kept_back_and_counted(caplog):
-    seldom = Seldom(logging.getLogger("baton.test"), seconds=0.2)
+def test_F28_equal_lines_are_kept_back_and_counted(caplog, monkeypatch):
+    now = [0.0]
+    monkeypatch.setattr("engine.logs.time", SimpleNamespace(monotonic=lambda: now[0]))
+    seldom = Seldom(logging.getLogger("baton.test"), seconds=10)
     with caplog.at_level(logging.WARNING):
         for number in range(1000):
             seldom.warning("database_unreachable", number=number)
         seldom.warning("database_back")
-        time.sleep(0.25)
+        now[0] = 10.0
         seldom.warning("database_unreachable", number=1000)
     assert [record.message for record in caplog.records] == [
         "database_unreachable number=0",

@@ -125,3 +125,13 @@ def stubborn(context: Context) -> dict[str, Any]:
 @handler("test.add", inline=True)
 def add(context: Context) -> dict[str, Any]:
     return {"total": context.variables["a"] + context.variables["b"]}
+
+
+@handler("test.inline_waits", inline=True, deadline_seconds=0.5)
+def inline_waits(context: Context) -> dict[str, Any]:
+    """In a thread of the worker, past its deadline: waits until its file is there, whatever it is told."""
+    folder = Path(str(context.inputs["folder"]))
+    (folder / f"inline-{context.attempt}").touch()
+    while not (folder / f"go-{context.attempt}").exists():
+        time.sleep(0.02)
+    return {"by_attempt": context.attempt, "was_told": context.cancelled}

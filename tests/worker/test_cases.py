@@ -132,3 +132,15 @@ def test_F39_on_SIGTERM_what_ends_within_the_grace_period_is_completed(database_
         assert process.died() == 0
         assert len(process.lines("job_completed")) == 1
     assert ended(committed_db, instance)["waited"] is True
+
+
+def test_an_inline_handler_past_its_deadline_is_renewed_no_more_and_the_next_attempt_counts(database_url, committed_db, tmp_path):
+    """The documented limit: nothing kills a thread. Its job goes to another run, and what it returns late is refused."""
+    deployed(committed_db, "inline", chain("inline", service("work", "test.inline_waits", {"folder": tmp_path})))
+    instance = started(committed_db, "inline")
+    with worker(database_url, tmp_path) as process:
+        eventually(lambda: (tmp_path / "inline-2").exists(), "the lease to run out and the job to be run again")
+        (tmp_path / "go-1").touch()
+        process.says("job_dropped")
+        (tmp_path / "go-2").touch()
+        assert ended(committed_db, instance)["by_attempt"] == 2

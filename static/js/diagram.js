@@ -5,6 +5,7 @@
 "use strict";
 
 (() => {
+  const SMALLEST = 0.6;
   document.querySelectorAll("[data-diagram]").forEach((holder) => draw(holder));
 
   async function draw(holder) {
@@ -13,6 +14,8 @@
     holder.hidden = false;
     const viewer = new BpmnJS({
       container: canvasElement,
+      // Labels are laid out with the page's own font, else they would not fit their shapes.
+      textRenderer: { defaultStyle: { fontFamily: getComputedStyle(document.body).fontFamily, fontSize: 12 } },
       bpmnRenderer: {
         defaultFillColor: "var(--surface)",
         defaultStrokeColor: "var(--edge)",
@@ -36,10 +39,17 @@
     follow(holder, viewer, canvas);
   }
 
-  // Whole, but never larger than drawn.
+  // Whole, but never larger than drawn, and never so small that nobody reads it: then it begins at its left edge.
   function fit(canvas) {
+    const size = canvas.getSize();
+    if (!size.width || !size.height) return;
     canvas.zoom("fit-viewport", "auto");
     if (canvas.zoom() > 1) canvas.zoom(1, "auto");
+    if (canvas.zoom() >= SMALLEST) return;
+    canvas.zoom(SMALLEST);
+    const { inner, outer } = canvas.viewbox();
+    const height = outer.height / SMALLEST;
+    canvas.viewbox({ x: inner.x - 20, y: inner.y + (inner.height - height) / 2, width: outer.width / SMALLEST, height });
   }
 
   function tools(holder, viewer, canvas) {
@@ -96,14 +106,14 @@
       if (!element) return;
       if (found.incidents) add(id, "bad");
       else if (found.tokens) add(id, "now");
-      if (found.tokens) overlays.add(id, { position: { top: -11, right: 11 }, html: badge(found.tokens, "tokens", found.incidents > 0) });
-      if (found.incidents) overlays.add(id, { position: { top: -11, left: -11 }, html: badge(found.incidents > 1 ? `! ${found.incidents}` : "!", "incidents", true) });
+      if (found.tokens) overlays.add(id, { position: { top: -11, right: 11 }, scale: { min: 1 }, html: badge(found.tokens, "tokens", found.incidents > 0) });
+      if (found.incidents) overlays.add(id, { position: { top: -11, left: -11 }, scale: { min: 1 }, html: badge(found.incidents > 1 ? `! ${found.incidents}` : "!", "incidents", true) });
     });
   }
 
   function badge(text, kind, bad) {
     const element = document.createElement("div");
-    element.className = `mark ${kind}${bad ? " bad" : ""}`;
+    element.className = `mark ${kind}${bad ? " stuck" : ""}`;
     element.textContent = String(text);
     return element;
   }

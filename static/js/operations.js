@@ -22,11 +22,9 @@
   // The same words as webapp/operations/words.py.
   function words(seconds) {
     const whole = Math.max(Math.floor(seconds), 0);
-    const two = (value) => String(value).padStart(2, "0");
     if (whole < 60) return `${whole} s`;
-    if (whole < 3600) return `${Math.floor(whole / 60)}:${two(whole % 60)} min`;
-    if (whole < 86400) return `${Math.floor(whole / 3600)}:${two(Math.floor((whole % 3600) / 60))} h`;
-    return `${Math.floor(whole / 86400)} d ${Math.floor((whole % 86400) / 3600)} h`;
+    if (whole < 3600) return `${Math.floor(whole / 60)} min`;
+    return whole < 86400 ? `${Math.floor(whole / 3600)} h` : `${Math.floor(whole / 86400)} d`;
   }
 
   function leaseWords(left, total) {

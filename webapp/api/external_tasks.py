@@ -7,7 +7,15 @@ from uuid import UUID
 
 from flask import Response, jsonify
 
-from engine.commands import external_tasks as commands
+from engine.commands.external_tasks import (
+    LeasedTask,
+    acquire_external_tasks,
+    complete_external_task,
+    fail_external_task,
+    release_external_task,
+    renew_external_task,
+    throw_external_error,
+)
 from engine.commands.outcome import ItemDone, ItemFailed, ItemReleased, Rejected, Renewed
 from webapp.api.blueprint import blueprint
 from webapp.api.bodies import Field, json_body, names, number, request_id, text, variables, whole
@@ -28,7 +36,7 @@ def acquire() -> Response:
         limit=Field(whole(least=1, most=100), 10),
         lease_seconds=LEASE,
     )
-    leased = commands.acquire_external_tasks(command_connection(), actor=current_actor(), **sent)
+    leased = acquire_external_tasks(command_connection(), actor=current_actor(), **sent)
     if isinstance(leased, Rejected):
         return refused(leased)
     return jsonify(items=[leased_shape(item) for item in leased])
@@ -37,7 +45,7 @@ def acquire() -> Response:
 @blueprint.post("/external-tasks/<uuid:task_id>/complete")
 def complete_external(task_id: UUID) -> Response:
     sent = json_body(lease_number=NUMBER, variables=Field(variables, {}))
-    return _answer(commands.complete_external_task(command_connection(), task_id, actor=current_actor(), request_id=request_id(), **sent))
+    return _answer(complete_external_task(command_connection(), task_id, actor=current_actor(), request_id=request_id(), **sent))
 
 
 @blueprint.post("/external-tasks/<uuid:task_id>/fail")
@@ -48,7 +56,7 @@ def fail_external(task_id: UUID) -> Response:
         error=Field(text(longest=1_000_000)),
         retry_in=Field(number(most=366 * 24 * 3600, nullable=True), None),
     )
-    return _answer(commands.fail_external_task(command_connection(), task_id, actor=current_actor(), request_id=request_id(), **sent))
+    return _answer(fail_external_task(command_connection(), task_id, actor=current_actor(), request_id=request_id(), **sent))
 
 
 @blueprint.post("/external-tasks/<uuid:task_id>/error")
@@ -60,19 +68,19 @@ def throw_external(task_id: UUID) -> Response:
         message=Field(text(longest=4_000, empty=True), ""),
         variables=Field(variables, {}),
     )
-    return _answer(commands.throw_external_error(command_connection(), task_id, actor=current_actor(), request_id=request_id(), **sent))
+    return _answer(throw_external_error(command_connection(), task_id, actor=current_actor(), request_id=request_id(), **sent))
 
 
 @blueprint.post("/external-tasks/<uuid:task_id>/renew")
 def renew_external(task_id: UUID) -> Response:
     sent = json_body(lease_number=NUMBER, lease_seconds=LEASE)
-    return _answer(commands.renew_external_task(command_connection(), task_id, actor=current_actor(), request_id=request_id(), **sent))
+    return _answer(renew_external_task(command_connection(), task_id, actor=current_actor(), request_id=request_id(), **sent))
 
 
 @blueprint.post("/external-tasks/<uuid:task_id>/release")
 def release_external(task_id: UUID) -> Response:
     sent = json_body(lease_number=NUMBER)
-    return _answer(commands.release_external_task(command_connection(), task_id, actor=current_actor(), request_id=request_id(), **sent))
+    return _answer(release_external_task(command_connection(), task_id, actor=current_actor(), request_id=request_id(), **sent))
 
 
 def _answer(outcome: ItemDone | ItemFailed | ItemReleased | Renewed | Rejected) -> Response:
@@ -90,7 +98,7 @@ def _answer(outcome: ItemDone | ItemFailed | ItemReleased | Renewed | Rejected) 
             return jsonify(id=item_id, status="leased", lease_expires_at=moment(expires_at))
 
 
-def leased_shape(item: Any) -> dict[str, Any]:
+def leased_shape(item: LeasedTask) -> dict[str, Any]:
     return {
         "id": item.id,
         "topic": item.topic,

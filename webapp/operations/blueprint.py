@@ -21,6 +21,7 @@ from webapp.operations.words import (
     lease_width,
     lease_words,
     seconds_words,
+    short_words,
     variable_text,
 )
 
@@ -56,6 +57,7 @@ def words() -> dict[str, Any]:
     return {
         "age_words": age_words,
         "seconds_words": seconds_words,
+        "short_words": short_words,
         "clock": clock,
         "lease_width": lease_width,
         "lease_words": lease_words,

@@ -9,7 +9,7 @@ from psycopg.errors import QueryCanceled
 from sqlalchemy.exc import DBAPIError
 
 from engine.queries.crew import workers
-from engine.queries.overview import Bucket, overview, throughput
+from engine.queries.overview import SILENT_AFTER_SECONDS, Bucket, overview, throughput
 from engine.queries.processes import definitions
 from engine.queries.rows import reading
 from engine.queries.work import failed_items
@@ -32,8 +32,17 @@ def index() -> str:
 @blueprint.get("/overview/numbers")
 def overview_numbers() -> Response:
     context = _numbers()
-    shown = [_without_now(context["shown"]), context["groups"], context["crew"], context["processes"]]
+    leasing = sum(1 for row in context["crew"] if row.leases)
+    shown = [_without_now(context["shown"]), context["groups"], leasing]
     return tagged(shown, lambda: render_template("operations/_overview_numbers.html", **context))
+
+
+@blueprint.get("/overview/lists")
+def overview_lists() -> Response:
+    context = _numbers()
+    beats = [(row.id, row.busy, row.slots, row.draining, row.age_seconds > SILENT_AFTER_SECONDS) for row in context["crew"]]
+    due = [(lane.work, lane.kind, lane.topic, lane.due, int(lane.oldest_seconds) // 5) for lane in context["shown"].lanes]
+    return tagged([beats, due, context["processes"]], lambda: render_template("operations/_overview_lists.html", **context))
 
 
 @blueprint.get("/overview/charts")
@@ -49,7 +58,14 @@ def _numbers() -> dict[str, Any]:
         failed = failed_items(conn, tenant_id=tenant, limit=200)
         crew = workers(conn)
         processes = definitions(conn, tenant_id=tenant)
-    return {"shown": shown, "groups": grouped(failed.items)[:3], "crew": crew, "processes": processes, "due_limit": OLDEST_DUE_LIMIT}
+    return {
+        "shown": shown,
+        "groups": grouped(failed.items)[:3],
+        "crew": crew,
+        "processes": processes,
+        "due_limit": OLDEST_DUE_LIMIT,
+        "silent_after": SILENT_AFTER_SECONDS,
+    }
 
 
 def _charts() -> dict[str, Any]:

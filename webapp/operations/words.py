@@ -54,9 +54,18 @@ def seconds_words(seconds: float) -> str:
     return f"{whole // DAY} d {whole % DAY // HOUR} h"
 
 
+def short_words(seconds: float) -> str:
+    """ "58 s", "3 min", "5 h", "2 d": where the row has little room."""
+    whole = max(int(seconds), 0)
+    for size, unit in ((DAY, "d"), (HOUR, "h"), (MINUTE, "min")):
+        if whole >= size:
+            return f"{whole // size} {unit}"
+    return f"{whole} s"
+
+
 def age_words(seconds: float) -> str:
     """ "58 s ago"."""
-    return f"{seconds_words(seconds)} ago"
+    return f"{short_words(seconds)} ago"
 
 
 def clock(seconds: float) -> tuple[str, str]:

@@ -35,6 +35,7 @@ POLL_SECONDS = 1.0
 OVERLAP_SECONDS = 20  # how far back each look reaches; a transaction that is open longer loses its hint, the next poll shows it
 STREAM_SECONDS = 300  # then the browser opens a new one; a lost session ends here at the latest
 HEARTBEAT_SECONDS = 15
+REMEMBERED = 50_000  # events of the overlap that the tail recognises
 TOPICS = ("inbox", "task", "instance", "definition", "operations")
 SPARE_THREADS = 8  # threads that streams never take
 
@@ -73,6 +74,8 @@ class Hub:
         self._lock = threading.Lock()
         self._subscribers: set[Subscriber] = set()
         self._tail: threading.Thread | None = None
+        self._has_read = threading.Event()
+        self._idle = threading.Event()
         _hubs.add(self)
 
     def join(self, subscriber: Subscriber) -> bool:
@@ -82,6 +85,7 @@ class Hub:
                 return False
             self._subscribers.add(subscriber)
             if self._tail is None:
+                self._idle.clear()
                 self._tail = threading.Thread(target=self._follow, name="baton-live-tail", daemon=True)
                 self._tail.start()
             return True
@@ -97,8 +101,18 @@ class Hub:
         with self._lock:
             self._subscribers.discard(subscriber)
 
-    def __len__(self) -> int:
-        return len(self._subscribers)
+    @property
+    def subscribers(self) -> frozenset[Subscriber]:
+        with self._lock:
+            return frozenset(self._subscribers)
+
+    def wait_until_read(self, *, seconds: float) -> bool:
+        """Whether the tail knows what happened before now: from then on every change is told."""
+        return self._has_read.wait(seconds)
+
+    def wait_until_idle(self, *, seconds: float) -> bool:
+        """Whether the tail has ended, as it does once nobody listens."""
+        return self._tail is None or self._idle.wait(seconds)
 
     def _follow(self) -> None:
         """Read the history until nobody listens. A lost connection is opened again; meanwhile pages poll."""
@@ -110,25 +124,34 @@ class Hub:
                         return
             except psycopg.Error as error:
                 log.warning("tail_lost error=%s", type(error).__name__)
-                time.sleep(POLL_SECONDS)
+            if self._ends_when_idle():
+                return
+            time.sleep(POLL_SECONDS)
 
     def _read_until_idle(self, conn: psycopg.Connection, known: OrderedDict[int, None]) -> bool:
-        first = not known
+        """The first look of all only learns what there was. After a lost connection the overlap tells what was missed."""
         while True:
             for change in changes_since_seconds(conn, OVERLAP_SECONDS):
                 if change.id in known:
                     continue
                 known[change.id] = None
-                if not first:
+                if self._has_read.is_set():
                     self._spread(change)
-            first = False
-            while len(known) > 50_000:
+            self._has_read.set()
+            while len(known) > REMEMBERED:
                 known.popitem(last=False)
-            with self._lock:
-                if not self._subscribers:
-                    self._tail = None
-                    return True
+            if self._ends_when_idle():
+                return True
             time.sleep(POLL_SECONDS)
+
+    def _ends_when_idle(self) -> bool:
+        with self._lock:
+            if self._subscribers:
+                return False
+            self._tail = None
+            self._has_read.clear()
+            self._idle.set()
+            return True
 
     def _spread(self, change: Change) -> None:
         with self._lock:

@@ -121,6 +121,8 @@ def stale_form(view: Callable[..., Any]) -> Callable[[Again], Again]:
 
 def _identify() -> None:
     """An API key speaks for its person; the cookie's session was read when the request began."""
+    if (error := g.pop("session_error", None)) is not None:
+        raise error
     scheme, _, token = request.headers.get("Authorization", "").partition(" ")
     if not is_api() or scheme.lower() != "bearer":
         return

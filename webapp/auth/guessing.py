@@ -38,7 +38,7 @@ PAUSES = text("""
       WHERE NOT succeeded AND id <> :mine AND at > baton_now() - make_interval(mins => :window)
         AND ((tenant_id = :tenant AND username_key = :name) OR address = :place)
     ), known AS (
-      SELECT EXISTS (SELECT FROM login_attempt WHERE tenant_id = :tenant AND username_key = :name AND address = :place
+      SELECT :known_browser OR EXISTS (SELECT FROM login_attempt WHERE tenant_id = :tenant AND username_key = :name AND address = :place
         AND succeeded AND at > baton_now() - interval '30 days') AS here
     ), until AS (
       SELECT greatest(
@@ -73,10 +73,11 @@ def name_key(username: str) -> str:
 
 def begin_try(conn: Connection, username: str, *, tenant: str = "") -> Try:
     """Count this try, and say whether it must wait."""
-    values = {"tenant": tenant, "name": name_key(username), "place": _place(username)}
+    place, known_browser = _place(username)
+    values = {"tenant": tenant, "name": name_key(username), "place": place}
     mine = conn.execute(BEGIN_TRY, values).scalar_one()
     limits = {"pair": PAIR, "names": NAME, "address": ADDRESS, "window": WINDOW_MINUTES, "pause": PAUSE_MINUTES}
-    left = conn.execute(PAUSES, values | limits | {"mine": mine}).scalar_one_or_none()
+    left = conn.execute(PAUSES, values | limits | {"mine": mine, "known_browser": known_browser}).scalar_one_or_none()
     if left is None:
         return Try(mine)
     conn.execute(FORGET_TRY, {"mine": mine})
@@ -101,19 +102,19 @@ def remember_browser(response: Response, username: str, *, secure: bool) -> None
     )
 
 
-def _place(username: str) -> str:
-    """Where the try comes from: the address, or the known browser of this very name."""
+def _place(username: str) -> tuple[str, bool]:
+    """Where the try comes from, and whether that is a browser in which this very name has signed in before."""
     address = request.remote_addr or "unknown"
     cookie = request.cookies.get(KNOWN_COOKIE)
     if cookie is None:
-        return address
+        return address, False
     try:
         name = _signer().loads(cookie, max_age=KNOWN_SECONDS)
     except BadData:
-        return address
+        return address, False
     if name != name_key(username):
-        return address
-    return f"known browser {sha256(cookie.encode()).hexdigest()[:12]}"
+        return address, False
+    return f"known browser {sha256(cookie.encode()).hexdigest()[:12]}", True
 
 
 def _signer() -> URLSafeTimedSerializer:

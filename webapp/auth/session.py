@@ -9,6 +9,8 @@ from typing import Any
 
 from flask import Flask, Request, Response, g
 from flask.sessions import SecureCookieSession, SecureCookieSessionInterface, SessionInterface, SessionMixin
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from engine.config import Settings
 from webapp.auth import store
@@ -40,7 +42,11 @@ class DatabaseSessions(SessionInterface):
         if request.path.startswith(UNIDENTIFIED):
             return SecureCookieSession()
         token = request.cookies.get(self.cookie)
-        found = store.load_session(reader(), token) if token else None
+        try:
+            found = store.load_session(reader(), token) if token else None
+        except (DBAPIError, PoolTimeout) as error:
+            g.session_error = error  # raised by webapp.security where error pages can answer it; here Flask has none yet
+            return SecureCookieSession()
         if token is None or found is None:
             g.session_lapsed = token is not None
             return self._guest(app, request)

@@ -12,7 +12,7 @@ from flask import abort, request, url_for
 from sqlalchemy import Connection
 from werkzeug.routing import BuildError
 
-from engine.bpmn.definition import Node, ProcessDefinition, UserTaskConfig
+from engine.bpmn.definition import FormField, Node, ProcessDefinition, StartConfig, UserTaskConfig
 from engine.commands.may import is_operator
 from engine.commands.outcome import Actor, Refusal, Rejected
 from engine.core.values import Variable
@@ -58,6 +58,12 @@ class TaskForm:
         """What the case knows and the form does not show already."""
         shown = {field.id for field in self.fields}
         return {name: variable for name, variable in self.variables.items() if name not in shown}
+
+    @property
+    def known_fields(self) -> dict[str, FormField]:
+        """Every form field of the process by its variable: what forms call a value, the task page calls it, too."""
+        configs = (node.config for node in self.definition.nodes.values()) if self.definition else ()
+        return {field.id: field for config in configs if isinstance(config, StartConfig | UserTaskConfig) for field in config.fields}
 
 
 def load_form(task_id: UUID) -> TaskForm:

@@ -6,7 +6,7 @@ instance page's.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from textwrap import wrap
@@ -17,6 +17,7 @@ from engine.bpmn.diagram import Diagram, Edge, Shape, read_diagram
 from engine.bpmn.xml import Unreadable
 
 PADDING = 14.0
+WIDEST = 460.0  # of the models' units; more would be too small to read in a column of 24rem
 LETTER = 6.6  # the average width of a letter at the drawing's size
 LINE = 15.0
 ROUND = ("Event",)
@@ -70,9 +71,8 @@ def where_it_stands(
     definition_id: UUID, xml: bytes | None, definition: ProcessDefinition, node: Node, *, taken: Mapping[str, int], done: Iterable[str]
 ) -> Where:
     """`taken`: flows that tokens of this case went along; `done`: steps that people completed, in order."""
-    shown = _neighbourhood(definition, node)
     drawing = _drawing(definition_id, xml) if xml is not None else Diagram()
-    shapes = [shape for shape in drawing.shapes if shape.element_id in shown]
+    shown, shapes = _part_that_fits(definition, node, drawing)
     edges = [edge for edge in drawing.edges if _inside(definition, edge, shown)]
     left_by = {definition.flows[flow].source for flow in taken if flow in definition.flows}
     return Where(
@@ -104,16 +104,29 @@ def _drawing(definition_id: UUID, xml: bytes) -> Diagram:
 # ---- which part
 
 
-def _neighbourhood(definition: ProcessDefinition, node: Node) -> set[str]:
-    """The step, what leads to it, what follows it, and what follows the gateways right behind it."""
-    shown = {node.id, *node.attached}
-    shown |= {definition.flows[flow].source for flow in node.incoming}
-    following = [definition.flows[flow].target for flow in node.outgoing]
-    shown |= set(following)
-    for target in following:
-        if "gateway" in definition.nodes[target].kind:
-            shown |= {definition.flows[flow].target for flow in definition.nodes[target].outgoing}
-    return shown
+def _part_that_fits(definition: ProcessDefinition, node: Node, drawing: Diagram) -> tuple[set[str], list[Shape]]:
+    """The step with as many neighbours as stay readable in a column: the farthest are left out first."""
+    shown: set[str] = set()
+    shapes: list[Shape] = []
+    for wanted in _neighbourhoods(definition, node):
+        shown, shapes = wanted, [shape for shape in drawing.shapes if shape.element_id in wanted]
+        left, right = min((s.bounds.x for s in shapes), default=0.0), max((s.bounds.x + s.bounds.width for s in shapes), default=0.0)
+        if right - left <= WIDEST:
+            break
+    return shown, shapes
+
+
+def _neighbourhoods(definition: ProcessDefinition, node: Node) -> Iterator[set[str]]:
+    """From wide to narrow: what follows the gateways behind the step; what leads to it; what follows it; itself."""
+    itself = {node.id, *node.attached}
+    before = {definition.flows[flow].source for flow in node.incoming}
+    after = {definition.flows[flow].target for flow in node.outgoing}
+    gateways = [definition.nodes[target] for target in after if "gateway" in definition.nodes[target].kind]
+    beyond = {definition.flows[flow].target for gateway in gateways for flow in gateway.outgoing}
+    yield itself | before | after | beyond
+    yield itself | before | after
+    yield itself | after
+    yield itself
 
 
 def _inside(definition: ProcessDefinition, edge: Edge, shown: set[str]) -> bool:

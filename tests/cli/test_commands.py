@@ -140,7 +140,9 @@ def test_a_key_is_printed_once_on_a_line_of_its_own_and_revoked(run):
 def test_check_names_every_problem_with_its_place(tmp_path):
     assert CliRunner().invoke(baton, ["check", str(MODEL)]).output == "invoice-approval: may be deployed\n"
     broken = tmp_path / "broken.bpmn"
-    broken.write_text(MODEL.read_text().replace('targetRef="check"', 'targetRef="nowhere"').replace("${amount &gt; 1000}", "${amount &gt;}"))
+    broken.write_text(
+        MODEL.read_text().replace('targetRef="check"', 'targetRef="nowhere"').replace("${amount &gt; 1000}", "${amount &gt;}")
+    )
     result = CliRunner().invoke(baton, ["check", str(broken)])
     assert result.exit_code == 1
     assert "nowhere" in result.output

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -25,14 +27,17 @@ PASSWORD = "a sample secret"
 
 
 @pytest.fixture
-def home(tmp_path) -> Iterator[Path]:
-    """A home of its own. What a failed test left running is stopped."""
-    home = tmp_path / "home"
+def home() -> Iterator[Path]:
+    """A home of its own, in a folder that the server's account may enter. What a failed test left running is stopped."""
+    folder = Path(tempfile.mkdtemp(prefix="baton-up-"))
+    folder.chmod(0o755)
+    home = folder / "home"
     yield home
     for pid in _marked(str(home)):
         os.kill(pid, signal.SIGKILL)
     if (home / "postgres").exists():
         EmbeddedPostgres(home / "postgres").stop(mode="immediate")
+    shutil.rmtree(folder)
 
 
 def nothing_left(home: Path) -> bool:
@@ -121,7 +126,7 @@ def test_a_killed_part_comes_back_and_after_a_killed_up_the_next_one_takes_over(
     assert nothing_left(home)
 
 
-def test_a_second_up_of_the_same_home_is_refused_by_name_and_another_home_gets_other_ports(home, tmp_path):
+def test_a_second_up_of_the_same_home_is_refused_by_name_and_another_home_gets_other_ports(home):
     with running_up(home) as up:
         second = subprocess.run(
             [sys.executable, "-m", "cli.main", "up"],
@@ -135,7 +140,7 @@ def test_a_second_up_of_the_same_home_is_refused_by_name_and_another_home_gets_o
         assert second.returncode == 1
         assert f"runs here already, as process {up.process.pid}" in second.stderr
         assert answers(up.url)
-        other = Up(tmp_path / "other")
+        other = Up(home.parent / "other")
         try:
             other.wait_until_running()
             assert other.url != up.url

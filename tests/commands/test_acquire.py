@@ -245,3 +245,18 @@ def test_the_watermark_stays_five_minutes_behind_now_and_behind_the_oldest_free_
     assert minutes(mark()) == 5
     rows.job(committed_db, overdue=-3600)
     assert minutes(mark()) == 5
+
+
+NESTED_LOOPS = ["hashjoin", "mergejoin", "hashagg", "sort", "material", "memoize", "bitmapscan", "seqscan"]
+
+
+@ALL
+def test_F17_the_limit_holds_under_a_plan_of_nested_loops_only(committed_db: Connection, table: str) -> None:
+    for n in range(40):
+        rows.MAKERS[table](committed_db, overdue=100 - n)
+    for kind in NESTED_LOOPS:
+        committed_db.execute(f"SET enable_{kind} = off")
+    for mode in ("force_custom_plan", "force_generic_plan"):
+        committed_db.execute(f"SET plan_cache_mode = {mode}")
+        assert len(take(committed_db, table, limit=5)) == 5
+    assert rows.one(committed_db, f"SELECT count(*) FROM {table} WHERE status = 'leased'") == 10

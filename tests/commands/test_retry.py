@@ -13,11 +13,14 @@ from engine.commands.failure import fail_item
 from engine.commands.outcome import ItemFailed, ItemRetried, Refusal, Rejected
 from engine.commands.retry import retry_item
 from engine.db.acquire import WORK
+from engine.expressions import parse
 from engine.ids import new_id
 from tests import rows
 from tests.cast import ADA, OP, ROOT, engage
+from tests.commands import cases
 from tests.commands.test_acquire import take
 from tests.commands.test_leases import leased
+from tests.core.models import model, user
 
 Connection = psycopg.Connection[Any]
 ALL = pytest.mark.parametrize("table", list(WORK))
@@ -50,16 +53,10 @@ def test_S55_failing_again_after_a_retry_opens_exactly_one_incident(committed_db
     for number in (2, 3):
         retry_item(committed_db, table, item, actor=OP, attempts=1, request_id=str(number))
         [lease] = take(committed_db, table)
-        again = fail_item(committed_db, rows_lease(lease), error="still out of paper")
+        again = fail_item(committed_db, cases.lease_of(lease), error="still out of paper")
         assert again is not None
         assert (again.status, again.attempts) == ("failed", number)
         assert rows.one(committed_db, f"SELECT id FROM incident WHERE {table}_id = %s", item) == again.incident_id
-
-
-def rows_lease(acquired: Any) -> Any:
-    from engine.commands.outcome import Lease
-
-    return Lease(acquired.kind, acquired.item_id, acquired.number, acquired.owner)
 
 
 @ALL
@@ -143,3 +140,35 @@ def test_S34_a_long_error_text_is_cut_and_the_incident_still_exists(committed_db
     message, detail = committed_db.execute(f"SELECT message, detail FROM incident WHERE {table}_id = %s", (lease.item_id,)).fetchall()[0]
     assert len(message) == 2_000
     assert len(detail) == 20_000
+
+
+# ---- a token that could not go on
+
+
+def test_a_stuck_token_tries_again_and_its_incident_is_gone(committed_db: Connection) -> None:
+    cases.deployed(committed_db, model("start -> a -> end", a=user(assignee=parse("${nobody}"))))
+    case = cases.started(committed_db).instance_id
+    token = rows.one(committed_db, "SELECT token_id FROM incident")
+    assert cases.places(committed_db, case) == [("a", "failed")]
+
+    assert retry_item(committed_db, "token", token, actor=OP, request_id="1") == ItemRetried(token, 1)
+    assert rows.one(committed_db, "SELECT count(*) FROM incident WHERE token_id = %s", token) == 1  # failed again: one incident
+    committed_db.execute("INSERT INTO variable (scope_id, name, type, value) SELECT id, 'nobody', 'string', '\"ada\"' FROM scope")
+    assert retry_item(committed_db, "token", token, actor=OP, request_id="2") == ItemRetried(token, 1)
+    assert cases.places(committed_db, case) == [("a", "waiting")]
+    assert rows.one(committed_db, "SELECT count(*) FROM incident") == 0
+    assert ("incident_resolved", "op") in rows.history(committed_db, token)
+
+    assert retry_item(committed_db, "token", token, actor=OP, request_id="2") == ItemRetried(token, 1)
+    late = retry_item(committed_db, "token", token, actor=ROOT, request_id="2")
+    assert (late.refusal, late.by) == (Refusal.NOT_FAILED, "op")
+
+
+def test_R13_a_token_is_retried_by_operators_of_its_tenant_only(committed_db: Connection) -> None:
+    cases.deployed(committed_db, model("start -> a -> end", a=user(assignee=parse("${nobody}"))))
+    cases.started(committed_db)
+    token = rows.one(committed_db, "SELECT token_id FROM incident")
+    stranger = type(OP)("op", role="operator", tenant_id="other")
+    assert retry_item(committed_db, "token", token, actor=ADA, request_id="1").refusal is Refusal.NOT_ALLOWED
+    assert retry_item(committed_db, "token", token, actor=stranger, request_id="1").refusal is Refusal.NOT_FOUND
+    assert retry_item(committed_db, "token", new_id(), actor=OP, request_id="1").refusal is Refusal.NOT_FOUND

@@ -65,11 +65,14 @@ class Acquirer:
     def start(self) -> None:
         self._thread.start()
 
-    def stop(self) -> None:
-        """Acquire nothing more; returns once the last batch has been given to the slots."""
+    def stop(self, *, seconds: float) -> None:
+        """Acquire nothing more; returns once the last batch has been given to the slots, or after so many seconds.
+
+        Without a database that batch may hang between being leased and being read.
+        """
         self._stopping.set()
         self._wake.set()
-        self._thread.join()
+        self._thread.join(seconds)
 
     def wake(self) -> None:
         """A slot is free, and what it ended may have made the next item due."""

@@ -143,8 +143,9 @@ class Worker:
         """Acquire nothing more, give what runs the grace period, hand back the rest, sign off."""
         self._draining = True
         logger.info(line("worker_draining", worker=self.id, busy=self._busy(), grace=self._settings.drain_seconds))
-        self._acquirer.stop()
-        self._wait_for_slots(self._settings.drain_seconds, hurry)
+        end = time.monotonic() + self._settings.drain_seconds
+        self._acquirer.stop(seconds=max(1.0, self._settings.drain_seconds))
+        self._wait_for_slots(max(0.0, end - time.monotonic()), hurry)
         for held in self._renewals.in_hand():
             held.cancel(lost=False)
         self._wait_for_slots(STOP_SECONDS + LAST_REPORTS_SECONDS, None)

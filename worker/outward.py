@@ -8,6 +8,7 @@ one limit the answer. No proxy from the environment is used: it would connect on
 
 from __future__ import annotations
 
+import re
 import socket
 import ssl
 import time
@@ -84,13 +85,19 @@ def fetch(method: str, url: str, *, headers: Mapping[str, str], body: bytes | No
         return Answer(response.status_code, dict(response.headers), _read(response, rules, deadline))
 
 
+def without_secrets(url: str) -> str:
+    """The URL as messages may show it: no user, no password, no query."""
+    return re.sub(r"//[^/@]*@", "//", url.partition("?")[0].partition("#")[0])
+
+
 def _target(url: str) -> httpx.URL:
+    shown = without_secrets(url)
     try:
         target = httpx.URL(url)
     except httpx.InvalidURL as problem:
-        raise ValueError(f"url: expected http:// or https://, found {url!r} ({problem})") from None
+        raise ValueError(f"url: expected http:// or https://, found {shown!r} ({problem})") from None
     if target.scheme not in ("http", "https") or not target.host:
-        raise ValueError(f"url: expected http:// or https:// and a host, found {url!r}")
+        raise ValueError(f"url: expected http:// or https:// and a host, found {shown!r}")
     return target
 
 

@@ -10,7 +10,7 @@ import httpx
 import orjson
 
 from worker.handlers import BpmnError, Context, GiveUp, RetryLater, handler
-from worker.outward import Answer, AnswerTooLarge, TargetRefused, fetch, rules_of
+from worker.outward import Answer, AnswerTooLarge, TargetRefused, fetch, rules_of, without_secrets
 
 WORTH_ANOTHER_TRY = frozenset({408, 425, 429})
 
@@ -30,20 +30,21 @@ def http_call(context: Context) -> Mapping[str, Any]:
         url, method = str(inputs["url"]), str(inputs.get("method") or "GET").upper()
     except KeyError:
         raise GiveUp("http.call: expected an input `url`, found none") from None
+    what = f"{method} {without_secrets(url)}"
     context.check()
     try:
         answer = fetch(method, url, headers=headers, body=body, rules=rules_of(context.settings), key=context.idempotency_key)
     except (TargetRefused, AnswerTooLarge, ValueError) as refusal:
         raise GiveUp(f"http.call: {refusal}") from refusal
     except httpx.HTTPError as problem:
-        raise RuntimeError(f"{method} {url}: {type(problem).__name__}: {problem}") from problem
+        raise RuntimeError(f"{what}: {type(problem).__name__}: {problem}") from problem
     if 200 <= answer.status < 300:
         return {"response": {"status": answer.status, "headers": dict(answer.headers), "body": _value(answer)}}
     if answer.status >= 500 or answer.status in WORTH_ANOTHER_TRY:
         if answer.retry_after is not None:
-            raise RetryLater(answer.retry_after, f"{method} {url} answered {answer.status}")
-        raise RuntimeError(f"{method} {url} answered {answer.status}")
-    raise BpmnError(f"HTTP_{answer.status}", f"{method} {url} answered {answer.status}")
+            raise RetryLater(answer.retry_after, f"{what} answered {answer.status}")
+        raise RuntimeError(f"{what} answered {answer.status}")
+    raise BpmnError(f"HTTP_{answer.status}", f"{what} answered {answer.status}")
 
 
 def _body(body: Any, headers: dict[str, str]) -> bytes | None:

@@ -17,9 +17,18 @@ from tests.worker.processes import eventually
 pytestmark = [pytest.mark.faults, pytest.mark.slow]
 
 
+class Server(EmbeddedPostgres):
+    """A server that may be down for a while: `stop` would take its data along."""
+
+    def stop_for_now(self) -> None:
+        with self._lock():
+            self._halt("fast")
+
+
 @pytest.fixture(scope="module")
-def server() -> Iterator[EmbeddedPostgres]:
-    made = EmbeddedPostgres.for_tests()
+def server() -> Iterator[Server]:
+    made = Server.for_tests()
+    assert isinstance(made, Server)
     made.start()
     try:
         yield made
@@ -28,7 +37,7 @@ def server() -> Iterator[EmbeddedPostgres]:
 
 
 @pytest.fixture
-def load_there(server: EmbeddedPostgres, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Load]:
+def load_there(server: Server, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Load]:
     name = f"faults_{abs(hash(request.node.name))}"
     with psycopg.connect(server.url("postgres"), autocommit=True) as admin:
         admin.execute(f"CREATE DATABASE {name}")
@@ -38,7 +47,7 @@ def load_there(server: EmbeddedPostgres, tmp_path: Path, request: pytest.Fixture
 
 
 @pytest.mark.parametrize("how", ["fast", "immediate", "kill"])
-def test_a_restart_of_the_database_under_load_loses_nothing(server: EmbeddedPostgres, load_there: Load, how: str):
+def test_a_restart_of_the_database_under_load_loses_nothing(server: Server, load_there: Load, how: str):
     for _ in range(ROUNDS):
         load_there.goes_on()
         if how == "kill":
@@ -52,6 +61,17 @@ def test_a_restart_of_the_database_under_load_loses_nothing(server: EmbeddedPost
     assert steady.lines("database_back")
     said = steady.lines("database_unreachable")
     assert 1 <= len(said) <= 4 * ROUNDS, f"expected few lines about one outage, found {len(said)}"
+
+
+def test_a_worker_told_to_stop_while_there_is_no_database_stops_all_the_same(server: Server, load_there: Load):
+    second = load_there.worker("second", drain_seconds="1").ready()
+    load_there.goes_on()
+    server.stop_for_now()
+    second.says("database_unreachable")
+    assert second.terminate(seconds=30) == 0
+    server.start()
+    load_there.goes_on()
+    load_there.settle(some_recovered=False)
 
 
 def test_F42_connections_cut_at_any_moment_lose_nothing_and_double_nothing(load_there: Load):

@@ -12,7 +12,7 @@ from ipaddress import ip_network
 import httpx
 import pytest
 
-from worker.outward import AnswerTooLarge, Rules, TargetRefused, check_address, fetch
+from worker.outward import AnswerTooLarge, Rules, TargetRefused, check_address, fetch, without_secrets
 
 PUBLIC_ONLY = Rules((), (80, 443), 2.0, 10_000)
 HERE_TOO = Rules((ip_network("127.0.0.0/8"),), (80, 443), 2.0, 10_000)
@@ -136,6 +136,13 @@ def test_S68_the_very_address_that_was_checked_is_connected_to(server, monkeypat
 def test_S68_only_http_and_https_are_called(url):
     with pytest.raises(ValueError, match="url: expected http:// or https://"):
         get(url)
+
+
+def test_messages_show_neither_password_nor_query():
+    assert without_secrets("https://me:hunter2@shop.test/a?token=hunter2#x") == "https://shop.test/a"
+    with pytest.raises(ValueError, match="url:") as caught:
+        get("ftp://me:hunter2@shop.test/?token=hunter2")
+    assert "hunter2" not in str(caught.value)
 
 
 def test_S68_a_redirect_is_an_answer_and_not_followed(server):

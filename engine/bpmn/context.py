@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from engine.bpmn import names
 from engine.bpmn.definition import Problem
@@ -106,6 +107,16 @@ class Context:
                 parse_timer(kind, expression.evaluate({}))
             except TimerError as error:
                 self.problem(element, f"the timer's {kind} cannot be read: {error}", "ISO 8601, or cron for a cycle")
+
+    def zone(self, element: Element, *places: Element) -> str:
+        """baton:timeZone of the first of the places that has one; UTC where none has."""
+        zone = next((found for place in places if (found := self.attribute(place, "timeZone", names.BATON))), "UTC")
+        try:
+            ZoneInfo(zone)
+        except (ZoneInfoNotFoundError, ValueError, OSError):
+            self.problem(places[0], f"{named(element)} is in the zone {zone!r}", "a zone such as Europe/Berlin")
+            return "UTC"
+        return zone
 
     # ---- what nobody asked for
 

@@ -107,6 +107,7 @@ class UserTaskConfig:
     candidate_groups: tuple[Expression, ...] = ()
     due: Expression | None = None
     follow_up: Expression | None = None
+    zone: str = "UTC"  # IANA zone of dates without one, and of durations in days (baton:timeZone)
     priority: Expression | None = None
     name: Expression | None = None  # set where the element's name is a template, such as "Check ${order.number}"
     about: Expression | None = None  # one line that tells this task from its neighbours (baton:about)

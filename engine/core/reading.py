@@ -62,10 +62,10 @@ def number_of(expression: Expression | None, names: Names, what: str, *, default
     raise CannotGoOn("expression", f"expected {what} from 0 to {largest}, found {value!r}")
 
 
-def date_of(expression: Expression | None, names: Names, now: datetime) -> datetime | None:
+def date_of(expression: Expression | None, names: Names, now: datetime, *, zone: str) -> datetime | None:
     """When something is due (`parse_due`): a date, a date with time, a duration from now; None for null or empty text."""
     value = expression.evaluate(names) if expression is not None else None
-    return None if value is None or value == "" else parse_due(value, now=now)
+    return None if value is None or value == "" else parse_due(value, now=now, zone=zone)
 
 
 def inputs_of(run: Run, token: Token, inputs: Iterable[tuple[str, Expression]]) -> dict[str, Any]:

@@ -23,13 +23,12 @@ class Due:
 def due(timer: TimerConfig, value: Any, now: datetime) -> Due | None:
     """The first time that a timer is due whose expression has this value; None if a finite cycle is over already."""
     parsed = parse_timer(timer.type, value, zone=timer.zone)
-    match parsed:
-        case DateTimer(at):
-            return Due(at, None, {})
-        case DurationTimer():
-            exact = parsed.seconds
-            return Due(None, exact if exact is not None else (parsed.after(now) - now).total_seconds(), {})
-    return _cycle(value, first(parsed, now=now))
+    if isinstance(parsed, DurationTimer) and parsed.seconds is not None:
+        return Due(None, parsed.seconds, {})
+    occurrence = first(parsed, now=now)  # days and months are those of the timer's zone, across changes of its clocks
+    if isinstance(parsed, DateTimer | DurationTimer):
+        return None if occurrence is None else Due(occurrence.due_at, None, {})
+    return _cycle(value, occurrence)
 
 
 def due_again(timer: TimerConfig, payload: Mapping[str, Any], was_due: datetime | None, now: datetime) -> Due | None:

@@ -78,6 +78,7 @@ INVALID = [
     (f'<intermediateCatchEvent id="x">{TIMER.replace("PT1M", "")}</intermediateCatchEvent>', "an empty timeDuration"),
     (f'<intermediateCatchEvent id="x">{TIMER.replace("PT1M", "soon")}</intermediateCatchEvent>', "found 'soon'"),
     (CATCH.replace("<timerEventDefinition", '<timerEventDefinition baton:timeZone="Mars/Base"'), "the zone 'Mars/Base'"),
+    ('<userTask id="x" baton:timeZone="Mars/Base"/>', "userTask 'x' is in the zone 'Mars/Base'"),
     (
         '<intermediateCatchEvent id="x"><messageEventDefinition messageRef="gone"/></intermediateCatchEvent>',
         "the message 'gone', which does not exist",

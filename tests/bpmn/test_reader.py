@@ -180,6 +180,7 @@ def test_a_correlation_key_is_read_from_zeebe_or_from_our_own_attribute() -> Non
 def test_a_timer_keeps_the_zone_that_its_author_gave() -> None:
     timer = '<timerEventDefinition baton:timeZone="Europe/Berlin"><timeDate>2026-07-01T08:00:00</timeDate></timerEventDefinition>'
     assert config(around(f'<intermediateCatchEvent id="x">{timer}</intermediateCatchEvent>')).timer.zone == "Europe/Berlin"
+    assert config(around('<userTask id="x" camunda:dueDate="P1D" baton:timeZone="Europe/Berlin"/>')).zone == "Europe/Berlin"
 
 
 def test_activities_and_events_may_fork_and_take_conditions_and_a_default() -> None:

@@ -44,6 +44,13 @@ def test_everything_about_a_task_may_be_an_expression() -> None:
     assert task.follow_up_at == NOW + timedelta(hours=2)
 
 
+def test_dates_of_a_task_without_a_zone_are_in_the_tasks_own() -> None:
+    berlin = user(due=parse("2026-12-01"), follow_up=parse("2026-12-24T18:00"), zone="Europe/Berlin")
+    (task,) = World(model("start -> a -> end", a=berlin)).start().last.tasks
+    assert task.due_at == datetime(2026, 12, 1, 22, 59, 59, tzinfo=UTC)
+    assert task.follow_up_at == datetime(2026, 12, 24, 17, tzinfo=UTC)
+
+
 def test_null_and_empty_mean_nobody_and_no_date() -> None:
     task = opened({"nobody": None, "blank": ""}, assignee="${nobody}", candidate_users=("${blank}",), due="${nobody}", priority="${nobody}")
     assert (task.assignee, task.candidate_users, task.due_at, task.priority) == (None, (), None, 50)

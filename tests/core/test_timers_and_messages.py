@@ -32,7 +32,22 @@ def test_a_duration_is_left_to_the_databases_clock() -> None:
 
 def test_months_are_those_of_the_calendar_from_now_on() -> None:
     assert datetime(2026, 11, 29, 12, tzinfo=UTC) == NOW
-    assert waiting("P1M").due_in_seconds == timedelta(days=30).total_seconds()
+    job = waiting("P1M")
+    assert (job.due_at, job.due_in_seconds) == (NOW + timedelta(days=30), None)
+
+
+@pytest.mark.parametrize(
+    ("now", "due"),
+    [
+        (datetime(2026, 3, 28, 9, tzinfo=UTC), datetime(2026, 3, 29, 8, tzinfo=UTC)),  # 23 hours: the clocks go forward
+        (datetime(2026, 10, 24, 8, tzinfo=UTC), datetime(2026, 10, 25, 9, tzinfo=UTC)),  # 25 hours: they go back
+    ],
+)
+def test_a_day_of_a_timer_with_a_zone_ends_at_the_same_time_of_day_there(now: datetime, due: datetime) -> None:
+    run = World(model("start -> wait -> end", wait=timer_at("duration", "P1D", "Europe/Berlin")))
+    run.now = now
+    run.start()
+    assert (run.last.jobs[0].due_at, run.last.jobs[0].due_in_seconds) == (due, None)
 
 
 @pytest.mark.parametrize(

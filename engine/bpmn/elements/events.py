@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
-
 from engine.bpmn import names
 from engine.bpmn.context import MAX_NAME, Context, named
 from engine.bpmn.definition import ErrorConfig, MessageConfig, TimerConfig
@@ -37,17 +35,7 @@ def timer(event: Element, context: Context) -> TimerConfig | None:
     if expression is None:
         return None
     context.timer(given[0], kind, expression)
-    return TimerConfig(kind, expression, zone=_zone(event, definition, context))
-
-
-def _zone(event: Element, definition: Element, context: Context) -> str:
-    zone = context.attribute(definition, "timeZone", names.BATON) or context.attribute(event, "timeZone", names.BATON) or "UTC"
-    try:
-        ZoneInfo(zone)
-    except (ZoneInfoNotFoundError, ValueError, OSError):
-        context.problem(definition, f"the timer of {named(event)} is in the zone {zone!r}", "a zone such as Europe/Berlin")
-        return "UTC"
-    return zone
+    return TimerConfig(kind, expression, zone=context.zone(event, definition, event))
 
 
 def message(event: Element, context: Context, *, throws: bool = False) -> MessageConfig | None:

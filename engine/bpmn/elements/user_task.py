@@ -26,6 +26,7 @@ def parse(element: Element, context: Context) -> UserTaskConfig:
         candidate_groups=_many(element, "candidateGroups", assignment, context),
         due=_one(element, "dueDate", schedule, context),
         follow_up=_one(element, "followUpDate", schedule, context),
+        zone=context.zone(element, element),
         priority=_one(element, "priority", context.extension(element, "priorityDefinition", ZEEBE), context),
         name=_name(element, context),
         about=context.expression(element, context.attribute(element, "about", names.BATON), f"baton:about of {named(element)}"),

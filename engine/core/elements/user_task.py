@@ -28,8 +28,8 @@ class UserTask(Activity):
             candidate_users=many_of(config.candidate_users, names, "candidate users"),
             candidate_groups=many_of(config.candidate_groups, names, "candidate groups"),
             priority=number_of(config.priority, names, "a priority", default=NORMAL_PRIORITY, largest=100),
-            due_at=date_of(config.due, names, run.now),
-            follow_up_at=date_of(config.follow_up, names, run.now),
+            due_at=date_of(config.due, names, run.now, zone=config.zone),
+            follow_up_at=date_of(config.follow_up, names, run.now, zone=config.zone),
             about=text_of(config.about, names),
         )
         token.wait_for(run.effects.tasks, task)

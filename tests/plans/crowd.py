@@ -101,6 +101,11 @@ def _consume(conn: Connection, statement: str, batch: int = 50_000) -> None:
         left -= batch
 
 
+def empty(conn: Connection, *tables: str) -> None:
+    """A table as new: the small measurement leaves nothing that the large one would meet."""
+    conn.execute(f"TRUNCATE {', '.join(tables)} CASCADE")
+
+
 def without_vacuum(conn: Connection) -> None:
     """Autovacuum off for the hot tables of this database: what was consumed stays in the indexes."""
     for table in ("job", "external_task", "delivery", "user_task", "inbox_entry", "process_instance", "token"):

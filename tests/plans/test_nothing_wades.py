@@ -61,7 +61,7 @@ def acquired(conn: Connection, table: str) -> Plan:
 def test_acquisition_costs_the_same_behind_a_crowd(conn: Connection, table: str, case: str) -> None:
     crowd.fill(conn, lambda: crowd.work_rows(conn, table, LIVE, at=NOW))
     small = acquired(conn, table)
-    conn.execute(f"DELETE FROM {table}")
+    crowd.empty(conn, table)
     crowd.fill(conn, lambda: crowd.in_front(conn, table, case), lambda: crowd.work_rows(conn, table, LIVE, at=NOW))
     assert_flat(small, acquired(conn, table), INDEX[table])
 
@@ -83,7 +83,7 @@ def recovered(conn: Connection, table: str) -> Plan:
 def test_recovery_costs_the_same_behind_a_crowd(conn: Connection, table: str) -> None:
     crowd.fill(conn, lambda: expired(conn, table))
     small = recovered(conn, table)
-    conn.execute(f"DELETE FROM {table}")
+    crowd.empty(conn, table)
     crowd.fill(
         conn,
         lambda: crowd.leased_rows_in_front(conn, table),
@@ -106,7 +106,7 @@ def test_the_inbox_costs_the_same_behind_finished_tasks(conn: Connection, engine
     wanted = InboxFilter(view="groups", sort=sort)
     crowd.fill(conn, lambda: crowd.task_rows(conn, LIVE, at=NOW, groups=25))
     small = listed(conn, engine, wanted)
-    crowd.finish_tasks(conn)
+    crowd.empty(conn, "user_task", "inbox_entry")
     crowd.fill(
         conn,
         lambda: crowd.task_rows(conn, crowd.ROWS, at=crowd.OLD),

@@ -1,11 +1,11 @@
 """Two small servers for `baton up`, so that the samples really do something: a mail sink and the sample service.
 
 The mail sink speaks enough SMTP to take what is sent and keeps the newest mails as files. The sample service plays the
-systems that a company has around its processes (payments, warehouse, accounts, ledger): every call is answered after
+systems that a company has around its processes (bank, ledger, warehouse, carrier, accounts, calendar): every call is answered after
 the delay that was set, or fails as often as was set; a repeated `Idempotency-Key` gets the first answer again and moves
 nothing. Both listen on the machine itself only and serve nothing but trying out.
 
-    POST /<system>[/…]       {…} -> {"reference": "PAY-1004", …}; 402 {"error": "card_declined"} above the card's limit
+    POST /<system>[/…]       {…} -> {"reference": "BANK-1004", …}; 422 {"error": "over_the_limit"} above the bank's limit
     GET|PUT /settings        {"delay_seconds": 0.2, "failure_percent": 10}
     GET /calls               {"items": [{"at", "system", "key", "status", "repeated", "body"}, …]}, newest first
     GET /mails, /mails/<id>  {"items": [{"id", "at", "to", "from", "subject"}, …]}; one has its "text" too
@@ -27,11 +27,11 @@ from typing import Any
 
 from cli.mailsink import MailBox, MailSink
 
-CARD_LIMIT = 5000
+BANK_LIMIT = 5000
 KEPT_CALLS = 200
 KEPT_ANSWERS = 20_000
 MAX_BODY = 1_000_000
-PREFIXES = {"payments": "PAY", "warehouse": "PICK", "shipments": "SHIP", "accounts": "ACC", "ledger": "BOOK", "calendar": "CAL"}
+PREFIXES = {"bank": "BANK", "warehouse": "PICK", "shipments": "SHIP", "accounts": "ACC", "ledger": "BOOK", "calendar": "CAL"}
 
 
 @dataclass(frozen=True)
@@ -95,8 +95,8 @@ class SampleService:
 
     def _do(self, system: str, body: Mapping[str, Any]) -> tuple[int, dict[str, Any]]:
         amount = body.get("amount")
-        if system == "payments" and isinstance(amount, int | float) and amount > CARD_LIMIT:
-            return 402, {"error": "card_declined", "detail": f"The card's limit is {CARD_LIMIT}."}
+        if system == "bank" and isinstance(amount, int | float) and amount > BANK_LIMIT:
+            return 422, {"error": "over_the_limit", "detail": f"The bank takes {BANK_LIMIT} at most."}
         self._number += 1
         return 200, {"reference": f"{PREFIXES.get(system, 'REF')}-{self._number}"}
 

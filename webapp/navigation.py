@@ -17,6 +17,8 @@ OPERATIONS = (
     ("workers", "/operations/workers", "server", "Workers"),
     ("deploy", "/operations/deploy", "up", "Deploy"),
     ("sign_ins", "/operations/sign-ins", "keys", "Failed sign-ins"),
+    ("mail", "/dev/mail", "mail", "Mails sent"),  # these two under `baton up` alone
+    ("service", "/dev/service", "plug", "Sample service"),
 )
 
 

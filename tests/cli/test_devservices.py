@@ -119,9 +119,10 @@ def test_a_failed_call_was_not_done_and_may_succeed_under_the_same_key(http):
     assert not http.get("/calls").json()["items"][0]["repeated"]
 
 
-def test_the_card_has_a_limit(http):
-    answer = http.post("/payments", json={"amount": 5001})
-    assert (answer.status_code, answer.json()["error"]) == (402, "card_declined")
+def test_the_bank_has_a_limit_which_leaves_an_invoice_for_an_operator(http):
+    assert http.post("/bank/advice", json={"amount": 5000}).status_code == 200
+    answer = http.post("/bank/advice", json={"amount": 5001})
+    assert (answer.status_code, answer.json()["error"]) == (422, "over_the_limit")
 
 
 @pytest.mark.parametrize("wrong", [{"delay_seconds": -1}, {"delay_seconds": 61}, {"failure_percent": 101}, {"delay_seconds": "soon"}])

@@ -10,36 +10,30 @@ from uuid import UUID
 import psycopg
 
 from engine.commands.deploy import deploy
-from engine.commands.outcome import Actor, Deployed, InstanceStarted, Lease
+from engine.commands.external_tasks import acquire_external_tasks, fail_external_task
+from engine.commands.outcome import Actor, Deployed, InstanceStarted, ItemFailed
+from engine.commands.people import ApiKeyAdded, add_api_key
 from engine.commands.start import start_instance
-from engine.db.acquire import acquire_jobs
-from engine.ids import new_id
-from tests.web.rows import Rows
+from tests.web.conftest import Browser
 
 SAMPLES = Path(__file__).parents[2] / "cli" / "samples"
 OLGA = Actor("olga", role="operator", display_name="Olga Petrova")
 ADA = Actor("ada", groups=frozenset({"clerks"}), display_name="Ada Moreno")
 
-BROKEN = b"""<?xml version="1.0" encoding="UTF-8"?>
-<definitions xmlns="http://www.omg.org/spec/BPMN/20100524/MODEL" xmlns:camunda="http://camunda.org/schema/1.0/bpmn"
-  targetNamespace="t">
-  <process id="%s" name="%s" isExecutable="true">
-    <startEvent id="begin"><outgoing>f1</outgoing></startEvent>
-    <sequenceFlow id="f1" sourceRef="begin" targetRef="work"/>
-    <serviceTask id="work" name="%s" camunda:type="external" camunda:topic="%s"><incoming>f1</incoming><outgoing>f2</outgoing></serviceTask>
-    <sequenceFlow id="f2" sourceRef="work" targetRef="done"/>
-    <endEvent id="done"><incoming>f2</incoming></endEvent>
-  </process>
-</definitions>
-"""
+MODELS = Path(__file__).parents[1] / "models"
 
 
 def sample(name: str) -> bytes:
     return (SAMPLES / f"{name}.bpmn").read_bytes()
 
 
+def model(name: str) -> bytes:
+    return (MODELS / f"{name}.bpmn").read_bytes()
+
+
 def deployed(conn: psycopg.Connection[Any], *names: str) -> Deployed:
-    files = [(f"{name}.bpmn", sample(name)) for name in names]
+    """Samples, or models of the tests, by file name."""
+    files = [(f"{name}.bpmn", sample(name) if (SAMPLES / f"{name}.bpmn").exists() else model(name)) for name in names]
     outcome = deploy(conn, files, actor=OLGA)
     assert isinstance(outcome, Deployed), outcome
     return outcome
@@ -52,11 +46,25 @@ def started(conn: psycopg.Connection[Any], key: str, *, actor: Actor = ADA, busi
 
 
 def one(conn: psycopg.Connection[Any], sql: str, *params: Any) -> Any:
+    """The first column of the only row."""
     row = conn.execute(sql, params).fetchone()
     assert row is not None, sql
     return row[0]
 
 
-Client = Callable[[str], Any]
+def api_key(conn: psycopg.Connection[Any], username: str) -> str:
+    made = add_api_key(conn, username, actor=Actor("root", role="administrator"), name="a test")
+    assert isinstance(made, ApiKeyAdded), made
+    return made.token
 
-__all__ = ["ADA", "BROKEN", "OLGA", "Client", "Lease", "Rows", "acquire_jobs", "deployed", "new_id", "one", "sample", "started"]
+
+def failed_external_task(conn: psycopg.Connection[Any], *, business_key: str = "ORD-1", error: str = "CarrierDown: 503") -> UUID:
+    """An external task that used up its attempts, beside its incident. Deploy `an_external_task` before."""
+    started(conn, "shipping", business_key=business_key)
+    [task] = acquire_external_tasks(conn, actor=OLGA, worker_id="w", topics=["ship"], limit=1)
+    failed = fail_external_task(conn, task.id, actor=OLGA, lease_number=task.lease_number, error=error, final=True)
+    assert isinstance(failed, ItemFailed) and failed.status == "failed", failed
+    return task.id
+
+
+Client = Callable[[str], Browser]

@@ -45,7 +45,7 @@ def back_to(default: str) -> str:
 def done(said: str, *, back: str, fragment: str | None = None, **context: Any) -> Response:
     """`said`: what happened, in one sentence, shown where the reader lands."""
     if fragment is not None and wants_fragment():
-        return make_response(render_template(fragment, **{**context, "said": said, "told": None}))
+        return make_response(render_template(fragment, **{**context, "back": back, "said": said, "told": None}))
     flash(said, "ok")
     return make_response(redirect(back, code=303))
 
@@ -54,7 +54,7 @@ def refused(rejected: Rejected, *, back: str, what: str, fragment: str | None = 
     """R13: 404 and 403 name nobody; 409 and 422 say who and when, in the part that was pressed or on a page of its own."""
     told = tell(rejected)
     if fragment is not None and wants_fragment():
-        return make_response(render_template(fragment, **{**context, "said": None, "told": told}), told.status)
+        return make_response(render_template(fragment, **{**context, "back": back, "said": None, "told": told}), told.status)
     page = render_template("operations/refused.html", told=told, back=back, what=what, here="")
     return make_response(page, told.status)
 

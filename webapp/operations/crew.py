@@ -81,7 +81,7 @@ def _delivered(item_id: UUID, outcome: Any, *, said: str, what: str) -> Response
     back = actions.back_to(url_for("operations.outbox"))
     with reading(reader()) as conn:
         found = deliveries(conn, tenant_id=current_actor().tenant_id, item_id=item_id).items
-    shared = {"row": found[0] if found else None, "back": back}
+    shared = {"row": found[0] if found else None}
     fragment = "operations/_outbox_row.html" if found else None
     if isinstance(outcome, Rejected):
         return actions.refused(outcome, back=back, what=what, fragment=fragment, **shared)

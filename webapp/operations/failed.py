@@ -100,7 +100,7 @@ def retry(kind: str, item_id: UUID) -> Response:
     row = _row(kind, item_id)
     outcome = retry_item(command_connection(), kind, item_id, actor=current_actor(), attempts=attempts, request_id=actions.request_id())
     back = actions.back_to(url_for("operations.failed"))
-    shared: dict[str, Any] = {"item": row and row.item, "kind": kind, "item_id": item_id, "back": back}
+    shared: dict[str, Any] = {"item": row and row.item, "kind": kind, "item_id": item_id}
     fragment = "operations/_failed_row.html" if row else "operations/_failed_gone.html"
     if isinstance(outcome, Rejected):
         return actions.refused(outcome, back=back, what=f"retry {row.name}" if row else "retry it", fragment=fragment, **shared)

@@ -1,0 +1,110 @@
+"""Why is nothing happening: one true sentence for each token that waits, on real cases."""
+
+from __future__ import annotations
+
+import re
+from uuid import UUID
+
+import psycopg
+from psycopg.types.json import Jsonb
+
+from engine.commands.external_tasks import acquire_external_tasks, complete_external_task
+from engine.commands.tasks import claim
+from engine.queries.instance import Token
+from engine.queries.why import why
+from tests.conftest import Clock
+from tests.web.conftest import Browser
+from tests.web.operations import ADA, OLGA, Client, deployed, failed_external_task, one, started
+from tests.web.rows import Rows
+
+
+def sentence(olga: Browser, instance: UUID) -> str:
+    html = olga.get(f"/operations/instances/{instance}/part?part=why").text
+    return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", "", html)).strip()
+
+
+def test_a_free_task_waits_for_its_group_and_a_claimed_one_for_its_holder(client_for: Client, committed_db: psycopg.Connection) -> None:
+    deployed(committed_db, "a_task_a_delivery_a_task")
+    here = started(committed_db, "relay")
+    olga = client_for("olga")
+    assert "Waits for somebody of clerks to claim it" in sentence(olga, here)
+    claim(committed_db, one(committed_db, "SELECT id FROM user_task"), actor=ADA, request_id=None)
+    assert "Ada Moreno has it since" in sentence(olga, here)
+
+
+def test_an_external_task_waits_for_its_topic_then_for_its_worker_then_for_a_person(
+    client_for: Client, committed_db: psycopg.Connection, clock: Clock
+) -> None:
+    deployed(committed_db, "an_external_task")
+    here = started(committed_db, "shipping")
+    olga = client_for("olga")
+    clock.advance(seconds=125)
+    assert re.search(r"Waits for a worker to ask for topic ship, for 2:\d\d min", sentence(olga, here))
+    acquire_external_tasks(committed_db, actor=OLGA, worker_id="mint-02", topics=["ship"], limit=1, lease_seconds=30)
+    assert "mint-02 works on it, attempt 1 of 3." in sentence(olga, here)
+    clock.advance(seconds=40)
+    assert "its lease ended" in sentence(olga, here)
+    failed_external_task(committed_db, business_key="ORD-2")
+    stuck = one(committed_db, "SELECT id FROM process_instance WHERE business_key = 'ORD-2'")
+    assert "Its attempts are used up, the last just now with CarrierDown: 503. It waits for a person." in sentence(olga, stuck)
+
+
+def test_a_job_says_whether_any_worker_that_lives_knows_its_handler(
+    client_for: Client, committed_db: psycopg.Connection, clock: Clock
+) -> None:
+    deployed(committed_db, "order-fulfilment")
+    here = started(committed_db, "order-fulfilment", business_key="ORD-1")
+    olga = client_for("olga")
+    assert "No worker alive knows samples.reserve_stock" in sentence(olga, here)
+    made = Rows(committed_db)
+    made.worker(kinds=Jsonb([["service", "samples.reserve_stock"]]))
+    assert "the next free worker takes it" in sentence(olga, here)
+    committed_db.execute("UPDATE job SET attempts = 2, available_at = baton_now() + interval '3 min', last_error = 'Timeout: slow'")
+    assert re.search(r"Attempt 2 of 4 failed with Timeout: slow; the next is due in (3:00|2:\d\d) min", sentence(olga, here))
+    clock.advance(seconds=300)
+    assert "No worker alive knows" in sentence(olga, here), "the worker has not beaten for five minutes"
+    committed_db.execute("UPDATE job SET held = '{paused}'")
+    assert "Held back: paused." in sentence(olga, here)
+
+
+def test_a_message_names_its_key_and_the_keys_of_stored_ones_that_nearly_fit(client_for: Client, committed_db: psycopg.Connection) -> None:
+    deployed(committed_db, "an_external_task")
+    here = started(committed_db, "shipping")
+    made = Rows(committed_db)
+    token = one(committed_db, "SELECT id FROM token")
+    committed_db.execute("DELETE FROM external_task")
+    made.insert(
+        "subscription", kind="catch", message_name="paid", correlation_key="4711", instance_id=here, root_id=here, token_id=token,
+        definition_id=one(committed_db, "SELECT id FROM process_definition"), element_id="ship",
+    )  # fmt: skip
+    olga = client_for("olga")
+    assert "Waits for message paid with key 4711." in sentence(olga, here)
+    for key in ("4712", "471"):
+        made.insert("message", name="paid", correlation_key=key, published_by="x", expires_at=made.at(hours=1))
+    assert "2 stored messages have another key: 471, 4712" in sentence(olga, here)
+
+
+def test_an_ended_instance_says_how_it_ended_and_keeps_its_variables(client_for: Client, committed_db: psycopg.Connection) -> None:
+    deployed(committed_db, "an_external_task")
+    here = started(committed_db, "shipping", business_key="ORD-1", boxes=3)
+    [task] = acquire_external_tasks(committed_db, actor=OLGA, worker_id="w", topics=["ship"], limit=1)
+    complete_external_task(committed_db, task.id, actor=OLGA, lease_number=task.lease_number, variables={"carrier": "Kestrel"})
+    olga = client_for("olga")
+    assert "It was completed" in sentence(olga, here)
+    rest = olga.get(f"/operations/instances/{here}/part?part=rest").text
+    assert "Kestrel" in rest
+    assert "boxes" in rest
+
+
+def test_a_token_of_which_nothing_is_known_is_not_called_fine() -> None:
+    token = Token(UUID(int=1), UUID(int=2), "ship", None, "waiting", None, owns_scope=False, joined=0)  # type: ignore[arg-type]
+    [waiting] = why([token], tasks=[], work=[], subscriptions=[], incidents=[])
+    assert waiting.reasons[0].kind == "unknown"
+
+
+def test_a_subprocess_is_not_listed_beside_its_own_inner_tokens() -> None:
+    outer = Token(UUID(int=1), UUID(int=2), "sub", None, "waiting", None, owns_scope=True, joined=0)  # type: ignore[arg-type]
+    joining = Token(UUID(int=3), UUID(int=4), "join", "f1", "joining", None, owns_scope=False, joined=1)  # type: ignore[arg-type]
+    found = why([outer, joining], tasks=[], work=[], subscriptions=[], incidents=[])
+    assert [waiting.token.element_id for waiting in found] == ["join"]
+    assert found[0].reasons[0].kind == "joining"

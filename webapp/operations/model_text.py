@@ -63,4 +63,4 @@ def name_of(node: Node) -> str:
 def _step(model: ProcessDefinition, node: Node, depth: int) -> Step:
     leads_to = tuple((model.flows[flow].name, name_of(model.nodes[model.flows[flow].target])) for flow in node.outgoing)
     host = name_of(model.nodes[node.config.attached_to]) if isinstance(node.config, BoundaryConfig) else None
-    return Step(node.id, name_of(node), KIND_WORDS.get(node.kind, node.kind.replace("_", " ")), depth, leads_to, host)
+    return Step(node.id, name_of(node), KIND_WORDS.get(node.kind, node.kind.replace("_", " ").capitalize()), depth, leads_to, host)

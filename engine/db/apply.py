@@ -58,6 +58,15 @@ class Change:
     takes_message: UUID | None = None
     start_subscription: UUID | None = None  # which received it, and stays
 
+    _statements: tuple[str, ...] | None = None  # composed once the effects are complete
+
+    @property
+    def statements(self) -> tuple[str, ...]:
+        """The writing statements; from here on the effects may not gain another kind of row."""
+        if self._statements is None:
+            self._statements = writing_statements(self.mix)
+        return self._statements
+
     @property
     def mix(self) -> Mix:
         e = self.effects
@@ -97,7 +106,7 @@ class Change:
             or self.takes_message
             or len(e.gone_tokens) > 1
             or self.snapshot.crowded
-            or len(writing_statements(self.mix)) > 1
+            or len(self.statements) > 1
         )
 
 
@@ -107,7 +116,7 @@ def write(conn: psycopg.Connection[Any], change: Change) -> datetime | None:
     With `change.must_lock_first` the caller has a transaction open and holds the root; otherwise autocommit will do.
     """
     change.effects.check()
-    statements, parameters = writing_statements(change.mix), _parameters(change)
+    statements, parameters = change.statements, _parameters(change)
     cursor = cursor_of(conn)
     row = cursor.execute(statements[0], parameters).fetchone()
     if row is None:

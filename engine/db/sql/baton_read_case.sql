@@ -2,7 +2,7 @@
 -- STABLE on purpose and without locks: every statement in here reads from the snapshot of the statement that calls it.
 -- `leaf_kind`: user_task, job, external_task, subscription, token, or instance (then `leaf_id` is the instance).
 -- `whole` false: the scope chain of the leaf's token and what joins need; true: all of the instance.
--- Three statements, not ten: each costs some 25 microseconds of the server's time, and this is every command's first one.
+-- Two statements, not ten: each costs some 25 microseconds of the server's time, and this is every command's first one.
 CREATE OR REPLACE FUNCTION baton_read_case(leaf_kind text, leaf_id uuid, whole boolean) RETURNS json
 LANGUAGE plpgsql STABLE AS $$
 DECLARE
@@ -20,26 +20,36 @@ BEGIN
     SELECT l.token_id, l.instance_id, json_build_object('status', l.status, 'fence', l.assignee, 'element_id', l.element_id,
         'token_id', l.token_id, 'name', l.name, 'tenant_id', l.tenant_id, 'assignee', l.assignee,
         'assigned_at', l.assigned_at, 'ended_at', l.ended_at, 'ended_by', l.ended_by,
-        'candidate_users', l.candidate_users, 'candidate_groups', l.candidate_groups)
-      INTO at_token, at_instance, leaf FROM user_task l WHERE l.id = leaf_id;
+        'candidate_users', l.candidate_users, 'candidate_groups', l.candidate_groups),
+        s.id, s.path, json_build_array(t.id, t.scope_id, t.element_id, t.flow_id, t.status)
+      INTO at_token, at_instance, leaf, at_scope, chain, token
+      FROM user_task l LEFT JOIN token t ON t.id = l.token_id LEFT JOIN scope s ON s.id = t.scope_id WHERE l.id = leaf_id;
   ELSIF leaf_kind = 'job' THEN
     SELECT l.token_id, l.instance_id, l.kind <> 'service', json_build_object('status', l.status, 'fence', l.lease_number,
         'element_id', l.element_id, 'token_id', l.token_id, 'kind', l.kind, 'tenant_id', l.tenant_id, 'payload', l.payload,
-        'due_at', l.due_at, 'attempts', l.attempts)
-      INTO at_token, at_instance, is_event, leaf FROM job l WHERE l.id = leaf_id;
+        'due_at', l.due_at, 'attempts', l.attempts),
+        s.id, s.path, json_build_array(t.id, t.scope_id, t.element_id, t.flow_id, t.status)
+      INTO at_token, at_instance, is_event, leaf, at_scope, chain, token
+      FROM job l LEFT JOIN token t ON t.id = l.token_id LEFT JOIN scope s ON s.id = t.scope_id WHERE l.id = leaf_id;
   ELSIF leaf_kind = 'external_task' THEN
     SELECT l.token_id, l.instance_id, json_build_object('status', l.status, 'fence', l.lease_number, 'element_id', l.element_id,
         'token_id', l.token_id, 'tenant_id', l.tenant_id, 'topic', l.topic, 'payload', l.payload, 'attempts', l.attempts,
-        'max_attempts', l.max_attempts, 'lease_owner', l.lease_owner, 'lease_expires_at', l.lease_expires_at)
-      INTO at_token, at_instance, leaf FROM external_task l WHERE l.id = leaf_id;
+        'max_attempts', l.max_attempts, 'lease_owner', l.lease_owner, 'lease_expires_at', l.lease_expires_at),
+        s.id, s.path, json_build_array(t.id, t.scope_id, t.element_id, t.flow_id, t.status)
+      INTO at_token, at_instance, leaf, at_scope, chain, token
+      FROM external_task l LEFT JOIN token t ON t.id = l.token_id LEFT JOIN scope s ON s.id = t.scope_id WHERE l.id = leaf_id;
   ELSIF leaf_kind = 'subscription' THEN
     SELECT l.token_id, l.instance_id, true, json_build_object('status', 'open', 'element_id', l.element_id, 'token_id', l.token_id,
         'tenant_id', l.tenant_id, 'kind', l.kind, 'message_name', l.message_name, 'correlation_key', l.correlation_key,
-        'definition_id', l.definition_id)
-      INTO at_token, at_instance, is_event, leaf FROM subscription l WHERE l.id = leaf_id;
+        'definition_id', l.definition_id),
+        s.id, s.path, json_build_array(t.id, t.scope_id, t.element_id, t.flow_id, t.status)
+      INTO at_token, at_instance, is_event, leaf, at_scope, chain, token
+      FROM subscription l LEFT JOIN token t ON t.id = l.token_id LEFT JOIN scope s ON s.id = t.scope_id WHERE l.id = leaf_id;
   ELSIF leaf_kind = 'token' THEN
-    SELECT l.id, l.instance_id, json_build_object('status', l.status, 'element_id', l.element_id, 'token_id', l.id)
-      INTO at_token, at_instance, leaf FROM token l WHERE l.id = leaf_id;
+    SELECT t.id, t.instance_id, json_build_object('status', t.status, 'element_id', t.element_id, 'token_id', t.id),
+        s.id, s.path, json_build_array(t.id, t.scope_id, t.element_id, t.flow_id, t.status)
+      INTO at_token, at_instance, leaf, at_scope, chain, token
+      FROM token t JOIN scope s ON s.id = t.scope_id WHERE t.id = leaf_id;
   ELSIF leaf_kind = 'instance' THEN
     SELECT l.id, json_build_object('status', l.status, 'tenant_id', l.tenant_id)
       INTO at_instance, leaf FROM process_instance l WHERE l.id = leaf_id;
@@ -66,8 +76,6 @@ BEGIN
       FROM process_instance i JOIN process_instance r ON r.id = i.root_id WHERE i.id = at_instance);
   END IF;
 
-  SELECT s.id, s.path, json_build_array(t.id, t.scope_id, t.element_id, t.flow_id, t.status) INTO at_scope, chain, token
-    FROM token t JOIN scope s ON s.id = t.scope_id WHERE t.id = at_token;
   IF is_event THEN
     siblings := EXISTS (SELECT FROM job j WHERE j.token_id = at_token AND j.id <> leaf_id)
       OR EXISTS (SELECT FROM subscription b WHERE b.token_id = at_token AND b.id <> leaf_id);

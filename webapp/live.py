@@ -15,6 +15,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import chain, repeat
 from typing import Any
 from weakref import WeakSet
 
@@ -35,17 +36,21 @@ POLL_SECONDS = 1.0
 OVERLAP_SECONDS = 20  # how far back each look reaches; a transaction that is open longer loses its hint, the next poll shows it
 STREAM_SECONDS = 300  # then the browser opens a new one; a lost session ends here at the latest
 HEARTBEAT_SECONDS = 15
-REMEMBERED = 50_000  # events of the overlap that the tail recognises
+REMEMBERED = 20_000  # events of the overlap that the tail recognises
 TOPICS = ("inbox", "task", "instance", "definition", "operations")
 SPARE_THREADS = 8  # threads that streams never take
 
 
 @dataclass(eq=False)
 class Subscriber:
-    """One open stream: who reads it, what it wants to hear of, and the hints that wait to be sent."""
+    """One open stream: who reads it, what it wants to hear of, and the hints that wait to be sent.
+
+    `since`: the database's time when the page was made; what happened between that and the stream's opening is told, too.
+    """
 
     actor: Actor
     topics: frozenset[str]
+    since: float | None = None
     hints: queue.Queue[str | None] = field(default_factory=lambda: queue.Queue(64))
 
     def tell(self, topic: str | None) -> None:
@@ -76,6 +81,7 @@ class Hub:
         self._tail: threading.Thread | None = None
         self._has_read = threading.Event()
         self._idle = threading.Event()
+        self._known: OrderedDict[int, Change] = OrderedDict()
         _hubs.add(self)
 
     def join(self, subscriber: Subscriber) -> bool:
@@ -84,6 +90,9 @@ class Hub:
             if len(self._subscribers) >= self.cap:
                 return False
             self._subscribers.add(subscriber)
+            if subscriber.since is not None:
+                for change in self._known.values():
+                    self._tell(subscriber, change, fresh=False)
             if self._tail is None:
                 self._idle.clear()
                 self._tail = threading.Thread(target=self._follow, name="baton-live-tail", daemon=True)
@@ -116,30 +125,24 @@ class Hub:
 
     def _follow(self) -> None:
         """Read the history until nobody listens. A lost connection is opened again; meanwhile pages poll."""
-        known: OrderedDict[int, None] = OrderedDict()
-        while True:
+        for wait in chain((1, 2, 4), repeat(8)):
             try:
                 with connect(self.database_url, application_name="baton-live") as conn:
-                    if self._read_until_idle(conn, known):
+                    if self._read_until_idle(conn):
                         return
             except psycopg.Error as error:
-                log.warning("tail_lost error=%s", type(error).__name__)
+                log.warning("tail_lost error=%s retry_in=%ds", type(error).__name__, wait)
             if self._ends_when_idle():
                 return
-            time.sleep(POLL_SECONDS)
+            time.sleep(wait)
 
-    def _read_until_idle(self, conn: psycopg.Connection, known: OrderedDict[int, None]) -> bool:
+    def _read_until_idle(self, conn: psycopg.Connection) -> bool:
         """The first look of all only learns what there was. After a lost connection the overlap tells what was missed."""
         while True:
-            for change in changes_since_seconds(conn, OVERLAP_SECONDS):
-                if change.id in known:
-                    continue
-                known[change.id] = None
-                if self._has_read.is_set():
-                    self._spread(change)
+            changes = changes_since_seconds(conn, OVERLAP_SECONDS)
+            with self._lock:
+                self._spread([change for change in changes if change.id not in self._known])
             self._has_read.set()
-            while len(known) > REMEMBERED:
-                known.popitem(last=False)
             if self._ends_when_idle():
                 return True
             time.sleep(POLL_SECONDS)
@@ -149,14 +152,22 @@ class Hub:
             if self._subscribers:
                 return False
             self._tail = None
+            self._known.clear()
             self._has_read.clear()
             self._idle.set()
             return True
 
-    def _spread(self, change: Change) -> None:
-        with self._lock:
-            listeners = list(self._subscribers)
-        for subscriber in listeners:
+    def _spread(self, changes: list[Change]) -> None:
+        """Under the lock, so that whoever joins meanwhile hears of a change once or twice, but not never."""
+        for change in changes:
+            self._known[change.id] = change
+            for subscriber in self._subscribers:
+                self._tell(subscriber, change, fresh=self._has_read.is_set())
+        while len(self._known) > REMEMBERED:
+            self._known.popitem(last=False)
+
+    def _tell(self, subscriber: Subscriber, change: Change, *, fresh: bool) -> None:
+        if fresh or (subscriber.since is not None and change.at >= subscriber.since):
             for topic in _topics_of(change, subscriber.actor) & subscriber.topics:
                 subscriber.tell(topic)
 
@@ -190,7 +201,7 @@ def hub() -> Hub:
 @blueprint.get("/live")
 def stream() -> Any:
     """Server-sent events: `event: changed`, the topic as data."""
-    subscriber = Subscriber(current_actor(), _asked_topics())
+    subscriber = Subscriber(current_actor(), _asked_topics(), request.args.get("since", type=float))
     room = hub()
     if not room.join(subscriber):
         abort(503)

@@ -10,7 +10,8 @@ from psycopg.rows import dict_row
 
 # The partition key bounds the scan; the task's row says who may see it, and holds no lock here.
 RECENT = """
-    SELECT h.id, h.tenant_id, h.kind, h.instance_id, h.root_id, h.definition_id, h.item_id, i.started_by,
+    SELECT h.id, extract(epoch FROM h.at)::float8 AS at, h.tenant_id, h.kind, h.instance_id, h.root_id,
+      h.definition_id, h.item_id, i.started_by,
       coalesce(t.candidate_users, '{}') || ARRAY(SELECT x FROM unnest(ARRAY[t.assignee, t.ended_by,
         h.data ->> 'from', h.actor]) x WHERE x IS NOT NULL) AS people,
       coalesce(t.candidate_groups, '{}') AS groups
@@ -27,6 +28,7 @@ class Change:
     """One history event, as much of it as a hint needs. `people` and `groups`: who may hear of a task."""
 
     id: int
+    at: float  # seconds, of the database's clock
     tenant_id: str
     kind: str
     instance_id: UUID | None

@@ -65,6 +65,17 @@ def test_an_event_that_commits_late_is_not_lost(hub: Hub, committed_db: psycopg.
     assert heard(ada) == f"task:{slow}"
 
 
+def test_what_happened_between_the_page_and_its_stream_is_told(hub: Hub, committed_db: psycopg.Connection) -> None:
+    task = open_task(committed_db, groups=("clerks",))
+    row = committed_db.execute("SELECT extract(epoch FROM baton_now())::float8").fetchone()
+    assert row is not None
+    claim(committed_db, task, actor=ADA, request_id=None)
+    for since, told in ((row[0], True), (row[0] + 60, False)):
+        late = Subscriber(ADA, frozenset({f"task:{task}"}), since=since)
+        assert hub.join(late) and hub.wait_until_read(seconds=10)
+        assert late.hints.empty() is not told
+
+
 def test_there_are_no_more_streams_than_the_cap(hub: Hub) -> None:
     for _ in range(4):
         listen(hub, ADA, "inbox")

@@ -172,6 +172,8 @@ def _parameters(change: Change) -> dict[str, Any]:
     if change.leaf == "user_task" or effects.cancelled_tasks:
         own = [change.leaf_id] if change.leaf == "user_task" else []
         parameters["unlisted"] = [*own, *effects.cancelled_tasks]
+        # Only who cancels the case has cancelled its tasks; who completes one task has not cancelled the others.
+        parameters["withdrawn_by"] = change.actor if change.leaf == "instance" else "engine"
     return parameters
 
 

@@ -2,7 +2,7 @@
 
 The order (design, "Locks"). A command takes levels upwards only:
 
-1. the root instance, `FOR NO KEY UPDATE` (`ROOT`, `ROOT_IF_REVISION`; a plain FOR UPDATE would block the foreign-key
+1. the root instance, `FOR NO KEY UPDATE` (`ROOT_IF_REVISION`; a plain FOR UPDATE would block the foreign-key
    checks of everybody else's child rows). Two deployments of one process key meet before it, on an advisory lock.
 2. process definitions, sorted by id: `DEFINITION` (FOR KEY SHARE) by whatever starts an instance, FOR UPDATE by
    suspension, deletion and a deployment over an older version. A definition stands for its start timers and start
@@ -36,7 +36,6 @@ its next statement, and writes a job of kind `message` for each subscription tha
 from __future__ import annotations
 
 # Level 1. `mark` says what the command read: a mark set meanwhile is a world that moved on.
-ROOT = "SELECT id FROM process_instance WHERE id = %(root_id)s FOR NO KEY UPDATE"
 ROOT_IF_REVISION = (
     "root AS MATERIALIZED (SELECT id FROM process_instance WHERE id = %(root_id)s AND revision = %(revision)s"
     " AND status = 'running' AND mark IS NOT DISTINCT FROM %(mark)s FOR NO KEY UPDATE)"
@@ -45,6 +44,12 @@ ROOT_IF_REVISION = (
 # Level 2. What starts an instance: the newest version that is active, as the command read it.
 DEFINITION = (
     "definition AS MATERIALIZED (SELECT id FROM process_definition WHERE id = %(definition_id)s AND status = 'active' FOR KEY SHARE)"
+)
+# The same by memory: it must still be the newest version that is not being deleted.
+NEWEST_DEFINITION = (
+    "definition AS MATERIALIZED (SELECT d.id FROM process_definition d WHERE d.id = %(definition_id)s AND d.status = 'active'"
+    " AND NOT EXISTS (SELECT FROM process_definition n WHERE n.tenant_id = d.tenant_id AND n.key = d.key"
+    " AND n.version > d.version AND n.status <> 'deleting') FOR KEY SHARE OF d)"
 )
 
 # Level 4: the leaf that triggered, guarded by its status and by all that leaf-only commands may have changed since the

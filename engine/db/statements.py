@@ -12,14 +12,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import lru_cache
 
-from engine.db.locks import CASE, DEFINITION, GO_ON, KEYS_CALL, LEAF, ROOT_IF_REVISION, START_SUBSCRIPTION
+from engine.db.locks import CASE, DEFINITION, GO_ON, KEYS_CALL, LEAF, NEWEST_DEFINITION, ROOT_IF_REVISION, START_SUBSCRIPTION
 
 LIMIT_CHARACTERS, LIMIT_PARAMETERS = 4096, 50
 
 
 @dataclass(frozen=True, slots=True)
 class Mix:
-    """Which members a writing statement has. `leaf`: a key of locks.LEAF, or start | start_by_job."""
+    """Which members a writing statement has. `leaf`: a key of locks.LEAF, or start | start_newest | start_by_job."""
 
     leaf: str
     ended: bool = False
@@ -71,7 +71,8 @@ def _joined(members: list[str], end: str) -> str:
 def _guards(mix: Mix) -> list[str]:
     """The root and the leaf; or, for a new instance, its definition and what started it."""
     if mix.leaf in _STARTS:
-        return [DEFINITION, *_STARTS[mix.leaf], _STARTED_AND_ENDED if mix.ended else _STARTED]
+        definition = NEWEST_DEFINITION if mix.leaf == "start_newest" else DEFINITION
+        return [definition, *_STARTS[mix.leaf], _STARTED_AND_ENDED if mix.ended else _STARTED]
     return [ROOT_IF_REVISION, LEAF[mix.leaf], *_bump(mix)]
 
 
@@ -79,6 +80,7 @@ def _guards(mix: Mix) -> list[str]:
 # takes them away waits.
 _STARTS = {
     "start": ["cause AS (SELECT id FROM definition)"],
+    "start_newest": ["cause AS (SELECT id FROM definition)"],
     "start_by_job": [
         "cause AS (DELETE FROM job l USING definition d WHERE l.id = %(leaf_id)s AND l.status = 'leased'"
         " AND l.lease_number = %(fence)s RETURNING d.id)"
@@ -170,7 +172,7 @@ _VARIABLES = (
     + " ON CONFLICT (scope_id, name) DO UPDATE SET type = excluded.type, value = excluded.value, revision = variable.revision + 1)"
 )
 _WITHDRAWN = (
-    "withdrawn AS (UPDATE user_task t SET status = 'cancelled', ended_at = go.at, ended_by = %(actor)s, token_id = NULL,"
+    "withdrawn AS (UPDATE user_task t SET status = 'cancelled', ended_at = go.at, ended_by = %(withdrawn_by)s, token_id = NULL,"
     " version = version + 1 FROM go WHERE t.id = ANY (%(cancelled)s) AND t.status IN ('open', 'claimed') RETURNING t.id)"
 )
 _UNLISTED = "unlisted AS (DELETE FROM inbox_entry e USING go WHERE e.task_id = ANY (%(unlisted)s))"

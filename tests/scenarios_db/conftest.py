@@ -1,0 +1,13 @@
+"""`stage`: an empty house with the cast engaged."""
+
+from __future__ import annotations
+
+import psycopg
+import pytest
+
+from tests.scenarios_db.stage import Stage
+
+
+@pytest.fixture
+def stage(committed_db: psycopg.Connection) -> Stage:
+    return Stage(committed_db)

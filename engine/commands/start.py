@@ -16,14 +16,14 @@ from engine.commands.complete_task import next_task
 from engine.commands.may import may
 from engine.commands.outcome import Actor, FieldProblem, InstanceStarted, Refusal, Rejected
 from engine.commands.requests import Request, is_repeat, recorded, request_for
-from engine.commands.step import answer, request_member
+from engine.commands.step import NEVER, answer, request_member
 from engine.commands.transaction import Connection, command, transaction
 from engine.core.advance import advance
 from engine.core.effects import Effects, Event, InvariantBroken
 from engine.core.snapshot import Snapshot, Started
 from engine.core.values import Variable, accept
 from engine.db.apply import Change, write
-from engine.db.definitions import DefinitionRefused, compiled
+from engine.db.definitions import DefinitionRefused, compiled, newest_known, reads_clock, remember_newest
 from engine.db.session import cursor_of
 from engine.failpoints import commit_point
 from engine.ids import new_id
@@ -83,6 +83,8 @@ def _start(
     request: Request | None,
     invalid: tuple[FieldProblem, ...],
 ) -> Any:
+    if version is None and not invalid and (at_once := _by_memory(conn, key, actor, variables, business_key, request)) is not None:
+        return at_once
     for _ in range(LOOKS):
         row = cursor_of(conn).execute(_NEWEST, {"tenant_id": actor.tenant_id, "key": key, "version": version}).fetchone()
         if row is None:
@@ -100,8 +102,33 @@ def _start(
         )
         begun = begin(conn, case, request=request, outcome=lambda b, v=found_version: _outcome(b, key, v, actor))
         if begun is not None:
+            if version is None and not reads_clock(definition):
+                remember_newest(conn, actor.tenant_id, key, (definition_id, found_version))
             return _outcome(begun, key, found_version, actor)
     raise InvariantBroken(f"start of {key}: expected an active definition or a reason within {LOOKS} looks, found neither")
+
+
+def _by_memory(
+    conn: Connection, key: str, actor: Actor, variables: Mapping[str, Variable], business_key: str | None, request: Request | None
+) -> InstanceStarted | None:
+    """Start without a look, in one statement, what this process started before. None: look first."""
+    known = newest_known(conn, actor.tenant_id, key)
+    if known is None:
+        return None
+    definition_id, version = known
+    try:
+        definition = compiled(conn, definition_id)
+    except DefinitionRefused:
+        return None
+    # NEVER: only processes that do not ask for the time are remembered.
+    case = NewCase(
+        definition_id, definition, actor.tenant_id, none_start(definition), "none", variables, business_key, actor.username, NEVER
+    )
+    begun = begin(conn, case, leaf="start_newest", request=request, outcome=lambda b: _outcome(b, key, version, actor))
+    if begun is None:
+        remember_newest(conn, actor.tenant_id, key, None)
+        return None
+    return _outcome(begun, key, version, actor)
 
 
 def refusal_of(status: str) -> Rejected | None:

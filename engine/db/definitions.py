@@ -8,13 +8,15 @@ A version that was stored earlier and that newer rules refuse is flagged, never 
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Iterator, Mapping
+from dataclasses import fields, is_dataclass
 from threading import Lock
 from typing import Any
 from uuid import UUID
 
 import psycopg
 
-from engine.bpmn.definition import Problem, ProcessDefinition
+from engine.bpmn.definition import Problem, ProcessDefinition, TimerConfig
 from engine.bpmn.reader import read_files
 from engine.core.effects import InvariantBroken
 from engine.db.session import cursor_of
@@ -32,6 +34,8 @@ class DefinitionRefused(Exception):
         self.name, self.problems = name, problems
 
 
+Newest = tuple[UUID, int]  # definition, version
+_newest: dict[tuple[str, int, str, str, str], Newest] = {}
 _kept: OrderedDict[UUID, ProcessDefinition | DefinitionRefused] = OrderedDict()
 _turning = Lock()
 
@@ -70,3 +74,54 @@ def _read(conn: psycopg.Connection[Any], definition_id: UUID) -> ProcessDefiniti
             return definition
     missing = Problem(None, None, f"the file has no process {key!r} any more that can be executed", "one", resource)
     return DefinitionRefused(f"{key} version {version}", result.problems or (missing,))
+
+
+# ---- starting without a look: which version of a key is the newest, remembered and re-checked by the write
+
+
+def newest_known(conn: psycopg.Connection[Any], tenant_id: str, key: str) -> Newest | None:
+    """What `remember_newest` was told last. Perhaps no longer true: the writing statement compares (`start_newest`)."""
+    return _newest.get(_place(conn, tenant_id, key))
+
+
+def remember_newest(conn: psycopg.Connection[Any], tenant_id: str, key: str, newest: Newest | None) -> None:
+    """Remember the newest version of a key; None: forget it."""
+    if newest is None:
+        _newest.pop(_place(conn, tenant_id, key), None)
+    else:
+        if len(_newest) >= KEPT:
+            _newest.clear()
+        _newest[_place(conn, tenant_id, key)] = newest
+
+
+def _place(conn: psycopg.Connection[Any], tenant_id: str, key: str) -> tuple[str, int, str, str, str]:
+    info = conn.info
+    return info.host, info.port, info.dbname, tenant_id, key
+
+
+def reads_clock(definition: ProcessDefinition) -> bool:
+    """Whether a step of this process may need the time of now: timers, due dates, or an expression that names it.
+
+    In doubt yes: any text with "now" in it counts.
+    """
+    return any(isinstance(part, TimerConfig) or _names_now(part) for part in _parts((definition.nodes, definition.flows)))
+
+
+def _names_now(part: Any) -> bool:
+    return "now" in getattr(part, "text", "") or getattr(part, "due", None) is not None or getattr(part, "follow_up", None) is not None
+
+
+def _parts(value: Any) -> Iterator[Any]:
+    """A configuration and everything in it, down to its expressions."""
+    match value:
+        case Mapping():
+            for item in value.values():
+                yield from _parts(item)
+        case tuple() | list():
+            for item in value:
+                yield from _parts(item)
+        case _ if is_dataclass(value) and not isinstance(value, type):
+            yield value
+            if not hasattr(value, "evaluate"):
+                for field in fields(value):
+                    yield from _parts(getattr(value, field.name))

@@ -14,7 +14,7 @@ from engine.commands.outcome import InstanceStarted, ItemDone, Refusal, Rejected
 from engine.commands.start import start_instance
 from engine.commands.start_by_timer import first_occurrence, start_by_timer, write_occurrence
 from engine.db.acquire import recover_expired
-from engine.db.definitions import DefinitionRefused, keep
+from engine.db.definitions import DefinitionRefused, keep, reads_clock
 from engine.expressions import parse
 from tests.cast import ADA, BO, engage
 from tests.commands.cases import acquired, deployed, kinds, places, started, status
@@ -220,3 +220,53 @@ def test_a_start_timer_of_a_suspended_definition_starts_nothing(conn: psycopg.Co
     refused = start_by_timer(conn, lease)
     assert isinstance(refused, Rejected) and refused.refusal is Refusal.DEFINITION_SUSPENDED
     assert one(conn, "SELECT count(*) FROM process_instance") == 0
+
+
+# ---- starting by memory: without a look, what this process started before
+
+
+def test_a_process_that_was_started_before_is_started_without_a_look(conn: psycopg.Connection, monkeypatch: pytest.MonkeyPatch) -> None:
+    deployed(conn, simple())
+    started(conn)
+    asked: list[str] = []
+    execute = psycopg.Cursor.execute
+    monkeypatch.setattr(
+        psycopg.Cursor, "execute", lambda self, query, *args, **more: asked.append(query) or execute(self, query, *args, **more)
+    )
+    started(conn)
+    assert len(asked) == 1 and asked[0].startswith("WITH definition")
+
+
+def test_a_version_deployed_meanwhile_is_the_one_that_starts(conn: psycopg.Connection) -> None:
+    deployed(conn, simple())
+    started(conn)
+    second = deployed(conn, simple(), version=2)
+    assert started(conn).definition_id == second
+    conn.execute("UPDATE process_definition SET status = 'deleting' WHERE id = %s", (second,))
+    assert started(conn).version == 1
+
+
+@pytest.mark.parametrize(("state", "refusal"), [("suspended", Refusal.DEFINITION_SUSPENDED), ("deleting", Refusal.DEFINITION_DELETING)])
+def test_what_was_started_before_is_refused_once_it_is_not_active(conn: psycopg.Connection, state: str, refusal: Refusal) -> None:
+    deployed(conn, simple())
+    started(conn)
+    conn.execute("UPDATE process_definition SET status = %s", (state,))
+    before = everything(conn)
+    refused = start_instance(conn, "model", actor=ADA, variables={}, request_id="s2")
+    assert isinstance(refused, Rejected) and refused.refusal is refusal
+    assert everything(conn) == before
+
+
+@pytest.mark.parametrize(
+    ("element", "reads"),
+    [
+        (user(), False),
+        (user("${now}", about=parse("since ${now}")), True),
+        (user(due=parse("P1D")), True),
+        (catch(after="PT1H"), True),
+        (catch(on="PAID"), False),
+        (service(inputs={"at": "${now}"}), True),
+    ],
+)
+def test_only_processes_that_do_not_ask_for_the_time_are_started_by_memory(element: object, reads: bool) -> None:
+    assert reads_clock(model("start -> it -> end", it=element)) is reads

@@ -11,7 +11,7 @@ from engine.commands.requests import WRITE_REQUEST
 from engine.db.locks import LEAF
 from engine.db.statements import LIMIT_CHARACTERS, LIMIT_PARAMETERS, Mix, writing_statements
 
-LEAVES = (*LEAF, "start", "start_by_job")
+LEAVES = (*LEAF, "start", "start_newest", "start_by_job")
 REQUEST = WRITE_REQUEST.format(outcome="%(outcome)s::jsonb || jsonb_build_object('at', go.at)", source="go")
 FLAGS = (
     "gone_scopes", "variables", "tasks", "cancelled", "jobs", "external_tasks", "subscriptions", "deliveries", "incidents", "resolved",

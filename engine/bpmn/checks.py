@@ -10,7 +10,18 @@ from dataclasses import dataclass
 
 from engine.bpmn import names
 from engine.bpmn.context import Context, named
-from engine.bpmn.definition import BoundaryConfig, CatchConfig, Flow, Node, StartConfig
+from engine.bpmn.definition import (
+    BoundaryConfig,
+    CatchConfig,
+    Flow,
+    MessageConfig,
+    Node,
+    ReceiveTaskConfig,
+    ScriptConfig,
+    ServiceTaskConfig,
+    StartConfig,
+    ThrowConfig,
+)
 from engine.bpmn.names import Element
 from engine.bpmn.support import Supported
 
@@ -25,6 +36,7 @@ class Structure:
     sources: Mapping[str, Element]
     table: Mapping[str, Supported]
     starts: Mapping[str | None, tuple[str, ...]]
+    links: Mapping[str, str]  # link throw event -> link catch event
     drawn: Mapping[str, int]  # flows that leave an id, those with problems included
     known: Container[str]  # every id of the file's processes, those of refused elements included
     context: Context
@@ -176,7 +188,7 @@ def _event_gateways(structure: Structure) -> None:
             structure.problem(key, f"has {drawn} outgoing flows", "two or more, each to an event")
         for flow in (structure.flows[each] for each in node.outgoing):
             target = structure.nodes[flow.target]
-            if not isinstance(target.config, CatchConfig):
+            if not isinstance(target.config, CatchConfig) or target.config.link is not None:
                 what = f"is an event-based gateway followed by {named(structure.sources[target.id])}"
                 structure.problem(key, what, "only intermediate catch events with a timer or a message behind it")
             elif len(target.incoming) > 1:
@@ -187,11 +199,57 @@ def _event_gateways(structure: Structure) -> None:
                 )
 
 
+def _links(structure: Structure) -> None:
+    """10.5.5: a link leads from one or more throws to the one catch of its name in the same scope, and not by flows."""
+    catches: dict[tuple[str | None, str], str] = {}
+    for key, node in structure.nodes.items():
+        if isinstance(node.config, CatchConfig) and node.config.link is not None:
+            other = catches.setdefault((node.parent, node.config.link), key)
+            if other != key:
+                structure.problem(key, f"catches the link {node.config.link!r} like {other!r}", "one catch for each link of a scope")
+            if node.incoming:
+                structure.problem(key, "catches a link and has an incoming flow", "none: its throws lead to it")
+        if isinstance(node.config, ThrowConfig) and node.config.link is not None:
+            if key not in structure.links:
+                what = f"throws the link {node.config.link!r}, which nothing catches in its scope"
+                structure.problem(key, what, "an intermediateCatchEvent with a linkEventDefinition of that name beside it")
+            if node.outgoing:
+                structure.problem(key, "throws a link and has an outgoing flow", "none: it goes on at the catch")
+
+
+def _receivers_that_start(structure: Structure) -> None:
+    """10.3.3.3: a receive task that starts instances has no incoming flows."""
+    for key, node in structure.nodes.items():
+        if isinstance(node.config, ReceiveTaskConfig) and node.config.instantiate and node.incoming:
+            structure.problem(key, "starts instances and has an incoming flow", "none, or instantiate false")
+
+
 def _gateways_without_way_out(structure: Structure) -> None:
     """10.6: a gateway controls flows that leave it."""
     for key in structure.nodes:
         if structure.table[key].role == "gateway" and not structure.drawn.get(key):
             structure.problem(key, "has no outgoing flow", "one or more: a gateway is no end")
+
+
+def _boundaries_without_time(structure: Structure) -> None:
+    """A warning: an activity that is left as soon as it is entered is never interrupted."""
+    for key, node in structure.nodes.items():
+        host = structure.nodes.get(node.config.attached_to) if isinstance(node.config, BoundaryConfig) else None
+        if host is not None and _takes_no_time(host):
+            element = structure.sources[key]
+            what = f"{named(element)} never occurs: {named(structure.sources[host.id])} is done as soon as it begins"
+            structure.context.warn(element, what, "an activity that waits for something")
+
+
+def _takes_no_time(node: Node) -> bool:
+    match node.config:
+        case None:
+            return node.kind in ("task", "manual_task")
+        case ServiceTaskConfig(work=work):
+            return work == "deliver"
+        case ReceiveTaskConfig(instantiate=instantiate):
+            return instantiate
+    return isinstance(node.config, ScriptConfig | MessageConfig)
 
 
 def _reachability(structure: Structure) -> None:
@@ -203,7 +261,7 @@ def _reachability(structure: Structure) -> None:
         for following in _onward(structure, key):
             backwards.setdefault(following, []).append(key)
     reached = _spread((key for starts in structure.starts.values() for key in starts), lambda key: _onward(structure, key))
-    finals = (key for key, node in structure.nodes.items() if not node.outgoing)
+    finals = (key for key, node in structure.nodes.items() if not node.outgoing and key not in structure.links)
     ending = _spread(finals, lambda key: backwards.get(key, ()))
     for key in structure.nodes:
         element = structure.sources[key]
@@ -214,9 +272,10 @@ def _reachability(structure: Structure) -> None:
 
 
 def _onward(structure: Structure, key: str) -> list[str]:
-    """Where a token may go next: along a flow, or out of a boundary event."""
+    """Where a token may go next: along a flow, over a link, or out of a boundary event."""
     node = structure.nodes[key]
-    return [structure.flows[flow].target for flow in node.outgoing] + [each for each in node.attached if each in structure.nodes]
+    linked = [structure.links[key]] if key in structure.links else []
+    return [structure.flows[flow].target for flow in node.outgoing] + linked + [each for each in node.attached if each in structure.nodes]
 
 
 def _spread(starts: Iterable[str], onward: Callable[[str], Iterable[str]]) -> set[str]:
@@ -237,6 +296,9 @@ RULES: tuple[Callable[[Structure], None], ...] = (
     _conditions,
     _boundaries,
     _event_gateways,
+    _links,
+    _receivers_that_start,
     _gateways_without_way_out,
+    _boundaries_without_time,
     _reachability,
 )

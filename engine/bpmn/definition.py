@@ -64,6 +64,7 @@ class ProcessDefinition:
     documentation: str = ""
     line: int | None = None
     warnings: tuple[Problem, ...] = ()
+    links: Mapping[str, str] = field(default_factory=dict)  # link throw event -> its link catch event
     extra: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -116,7 +117,10 @@ class UserTaskConfig:
 
 @dataclass(frozen=True, slots=True)
 class ServiceTaskConfig:
-    """kind `service_task`. `work`: "handler" (a job), "external" (an external task), "deliver" (an outbox entry)."""
+    """kinds `service_task`, `business_rule_task`, and bound ones of `send_task` and `script_task`.
+
+    `work`: "handler" (a job), "external" (an external task), "deliver" (an outbox entry).
+    """
 
     work: str
     topic: str  # name of the handler, topic, or "http.deliver" / "mail.send"
@@ -170,10 +174,37 @@ class BoundaryConfig:
 
 @dataclass(frozen=True, slots=True)
 class CatchConfig:
-    """kind `intermediate_catch_event`. Exactly one of timer, message."""
+    """kind `intermediate_catch_event`. Exactly one of timer, message, link (its name)."""
 
     timer: TimerConfig | None = None
     message: MessageConfig | None = None
+    link: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ThrowConfig:
+    """kind `intermediate_throw_event`. At most one of message, link (its name)."""
+
+    message: MessageConfig | None = None
+    link: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ScriptConfig:
+    """kind `script_task` that is not bound to a handler: one expression, whose value goes into a variable."""
+
+    expression: Expression
+    result_variable: str
+    inputs: tuple[tuple[str, Expression], ...] = ()  # names that the expression sees besides the variables
+
+
+@dataclass(frozen=True, slots=True)
+class ReceiveTaskConfig:
+    """kind `receive_task` (10.3.3.3). `instantiate`: the message starts an instance, as that of a start event does."""
+
+    message: MessageConfig | None
+    instantiate: bool = False
+    timer: None = None  # what starts an instance is asked for its timer; a receive task has none
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,10 +216,12 @@ class SubprocessConfig:
 
 @dataclass(frozen=True, slots=True)
 class EndConfig:
-    """kind `end_event`."""
+    """kind `end_event`. At most one of them."""
 
     terminate: bool = False
     message: MessageConfig | None = None
+    error: str | None = None  # the code of the error that is thrown
 
 
-# Other kinds: exclusive_gateway, parallel_gateway, event_based_gateway (config None; a subprocess without inputs may too).
+# Other kinds: exclusive_gateway, parallel_gateway, event_based_gateway, task, manual_task (config None; a subprocess
+# without inputs may have none too). A send_task has a ServiceTaskConfig, or the MessageConfig of what it sends.

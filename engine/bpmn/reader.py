@@ -13,7 +13,7 @@ from types import MappingProxyType
 
 from engine.bpmn import checks, elements, names, support
 from engine.bpmn.context import MAX_NAME, Context, named
-from engine.bpmn.definition import BoundaryConfig, Flow, Node, Problem, ProcessDefinition
+from engine.bpmn.definition import BoundaryConfig, CatchConfig, Flow, Node, Problem, ProcessDefinition, ThrowConfig
 from engine.bpmn.names import BPMN, Element
 from engine.bpmn.support import TABLE, Supported
 from engine.bpmn.xml import Unreadable, parse_xml
@@ -196,9 +196,9 @@ class _Process:
         self.context.report_unread(self.element)
         self._read_scope(self.element, None)
         self._link()
-        starts = self._starts()
+        starts, links = self._starts(), self._links()
         structure = checks.Structure(
-            self.element, self.nodes, self.flows, self.sources, self.table, starts, self.drawn, self.places.tags, self.context
+            self.element, self.nodes, self.flows, self.sources, self.table, starts, links, self.drawn, self.places.tags, self.context
         )
         checks.check(structure)
         if not key:
@@ -209,6 +209,7 @@ class _Process:
             nodes=MappingProxyType(self.nodes),
             flows=MappingProxyType(self.flows),
             starts=MappingProxyType(starts),
+            links=MappingProxyType(links),
             documentation=_documentation(self.element),
             line=names.line(self.element),
             warnings=tuple(_sorted(self.context.warnings[warned:])),
@@ -424,9 +425,22 @@ class _Process:
         for key, node in self.nodes.items():
             if self.table[key].container:
                 starts.setdefault(key, [])
-            if self.table[key].role == "start":
+            if self.table[key].role == "start" or getattr(node.config, "instantiate", False):
                 starts.setdefault(node.parent, []).append(key)
         return {scope: tuple(found) for scope, found in starts.items()}
+
+    def _links(self) -> dict[str, str]:
+        """Each link throw event with the first link catch event of its name in its scope; the checks name all others."""
+        catches: dict[tuple[str | None, str], str] = {}
+        for key, node in self.nodes.items():
+            if isinstance(node.config, CatchConfig) and node.config.link is not None:
+                catches.setdefault((node.parent, node.config.link), key)
+        throws = {
+            key: catches.get((node.parent, node.config.link))
+            for key, node in self.nodes.items()
+            if isinstance(node.config, ThrowConfig) and node.config.link is not None
+        }
+        return {key: catch for key, catch in throws.items() if catch is not None}
 
 
 def _documentation(element: Element) -> str:

@@ -13,7 +13,7 @@ from typing import Any, Literal
 from engine.bpmn.context import Context
 from engine.bpmn.names import Element
 
-Role = Literal["start", "end", "catch", "boundary", "activity", "gateway"]
+Role = Literal["start", "end", "catch", "throw", "boundary", "activity", "gateway"]
 Parser = Callable[[Element, Context], Any]  # -> the config of the node; problems go to the context
 
 
@@ -138,12 +138,6 @@ ROOT_ELEMENTS = frozenset(
 
 # What to do instead, where there is something to say; other elements get the general sentence.
 INSTEAD = {
-    "task": "a task of a certain kind: userTask or serviceTask",
-    "manualTask": "a userTask that a person completes",
-    "scriptTask": "a serviceTask with a handler; scripts in models are not run",
-    "businessRuleTask": "a serviceTask with a handler; decision tables are not evaluated yet",
-    "sendTask": "a serviceTask bound to http.deliver, or a message end event",
-    "receiveTask": "an intermediateCatchEvent with a message",
     "callActivity": "an embedded subProcess; called processes are not supported yet",
     "inclusiveGateway": "exclusive and parallel gateways; inclusive ones are not supported yet",
     "complexGateway": "exclusive and parallel gateways",

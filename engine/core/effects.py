@@ -130,7 +130,7 @@ class NewIncident:
     id: UUID
     token_id: UUID
     element_id: str
-    kind: str  # expression | no_flow | endless_loop | unsupported
+    kind: str  # expression | no_flow | endless_loop | unsupported | uncaught_error
     message: str
 
 

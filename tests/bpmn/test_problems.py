@@ -7,11 +7,13 @@ import pytest
 from engine.bpmn.reader import read_files
 from tests.bpmn.models import around, file_of, model, only_problem, read
 
-MESSAGE = '<message id="m" name="M"/>'
+MESSAGE = '<message id="m" name="M"/><error id="err"/>'
 TIMER = "<timerEventDefinition><timeDuration>PT1M</timeDuration></timerEventDefinition>"
 CATCH = f'<intermediateCatchEvent id="x">{TIMER}</intermediateCatchEvent>'
 FLOW = '<sequenceFlow id="{}" sourceRef="{}" targetRef="{}"/>'
 IF = '<sequenceFlow id="{}" sourceRef="{}" targetRef="{}"><conditionExpression>${{a}}</conditionExpression></sequenceFlow>'
+TABLE_CALLED = '<extensionElements><zeebe:calledDecision decisionId="dish"/></extensionElements>'
+SCRIPT = '<scriptTask id="x" scriptFormat="juel"{}><script>{}</script></scriptTask>'
 RULE = "<camunda:formField id='a'><camunda:validation><camunda:constraint {}/></camunda:validation></camunda:formField>"
 
 
@@ -35,11 +37,13 @@ def test_S48_every_fault_of_three_files_is_named_with_its_element_and_line() -> 
 
 
 UNSUPPORTED = [
-    ('<scriptTask id="x"/>', "scriptTask 'x' is not supported"),
-    ('<task id="x" name="Do it"/>', "task 'Do it' is not supported"),
+    ('<complexGateway id="x" name="Odd"/>', "complexGateway 'Odd' is not supported"),
+    ('<scriptTask id="x" scriptFormat="javascript"><script>a = 1</script></scriptTask>', "scriptTask 'x' has a script in javascript"),
+    ('<businessRuleTask id="x" camunda:decisionRef="dish"/>', "refers to the decision table 'dish'"),
+    (f'<businessRuleTask id="x">{TABLE_CALLED}</businessRuleTask>', "the decision table 'dish'"),
     ('<inclusiveGateway id="x"/>', "inclusiveGateway 'x' is not supported"),
     ('<callActivity id="x" calledElement="q"/>', "callActivity 'x'"),
-    ('<intermediateThrowEvent id="x"/>', "intermediateThrowEvent 'x'"),
+    ('<intermediateThrowEvent id="x"><signalEventDefinition/></intermediateThrowEvent>', "with a signalEventDefinition is not supported"),
     ('<intermediateCatchEvent id="x"><signalEventDefinition/></intermediateCatchEvent>', "with a signalEventDefinition is not supported"),
     ('<intermediateCatchEvent id="x"/>', "without event definition is not supported"),
     (
@@ -64,6 +68,20 @@ UNSUPPORTED = [
 ]
 
 INVALID = [
+    ('<scriptTask id="x"/>', "scriptTask 'x' says nowhere what it does"),
+    ('<scriptTask id="x"><script> </script></scriptTask>', "scriptTask 'x' says nowhere what it does"),
+    (SCRIPT.format("", "${a}"), "scriptTask 'x' has no resultVariable"),
+    (SCRIPT.format(' camunda:resultVariable="b"', "a + 1"), "the script of scriptTask 'x' is the text 'a + 1'"),
+    (SCRIPT.format(' camunda:resultVariable="b"', "${a +}"), "the script of scriptTask 'x' is not an expression"),
+    ('<scriptTask id="x" camunda:class="org.x.Y"/>', "bound by camunda:class"),
+    ('<businessRuleTask id="x"/>', "says nowhere what it does"),
+    ('<sendTask id="x"/>', "says nowhere what it does"),
+    ('<sendTask id="x" messageRef="gone"/>', "the message 'gone', which does not exist"),
+    ('<sendTask id="x" messageRef="m"/>', "the message of sendTask 'x' has no destination"),
+    ('<intermediateThrowEvent id="x"><messageEventDefinition messageRef="m"/></intermediateThrowEvent>', "has no destination"),
+    ('<receiveTask id="x"/>', "receiveTask 'x' names no message"),
+    ('<receiveTask id="x" messageRef="gone"/>', "the message 'gone', which does not exist"),
+    ('<receiveTask id="x" messageRef="m" instantiate="true"/>', "starts instances and has an incoming flow"),
     ('<serviceTask id="x"/>', "says nowhere what it does"),
     ('<serviceTask id="x" camunda:type="external"/>', "an empty camunda:topic"),
     ('<serviceTask id="x" baton:handler="${a}"/>', "the expression '${a}' as baton:handler"),
@@ -133,6 +151,8 @@ def test_a_faulty_form_field_is_refused(fields: str, part: str) -> None:
 
 
 START = '<startEvent id="s"/>'
+THROW = '<intermediateThrowEvent id="{}"><linkEventDefinition name="{}"/></intermediateThrowEvent>'
+LINK = '<intermediateCatchEvent id="{}"><linkEventDefinition name="{}"/></intermediateCatchEvent>'
 STRUCTURES = [
     ('<endEvent id="e"/>', "p", "has no start event"),
     (f'{START}<startEvent id="s2"/>', "s2", "a second none start event, besides 's'"),
@@ -200,7 +220,33 @@ STRUCTURES = [
     ),
     (f'{START}<userTask id="t"/><userTask id="t"/>', "t", "has the id 't' of userTask 't' in line 3"),
     (f'{START}<endEvent id="e"><messageEventDefinition messageRef="m"/></endEvent>', "e", "has no destination"),
-    (f'{START}<endEvent id="e"><errorEventDefinition/></endEvent>', "e", "with an errorEventDefinition is not supported"),
+    (f'{START}<endEvent id="e"><escalationEventDefinition/></endEvent>', "e", "with an escalationEventDefinition is not supported"),
+    (f'{START}<endEvent id="e"><errorEventDefinition/></endEvent>', "e", "names no error"),
+    (f'{START}<endEvent id="e"><errorEventDefinition errorRef="gone"/></endEvent>', "e", "the error 'gone', which does not exist"),
+    (f'{START}<endEvent id="e"><errorEventDefinition errorRef="err"/></endEvent>', "e", "throws error 'err', which has no code"),
+    (f"{START}{THROW.format('l', '')}", "l", "has no name"),
+    (f"{START}{THROW.format('l', 'TO')}", "l", "throws the link 'TO', which nothing catches in its scope"),
+    (
+        f'{START}{THROW.format("l", "TO")}<subProcess id="u"><startEvent id="i"/>{LINK.format("c", "TO")}</subProcess>',
+        "l",
+        "throws the link 'TO', which nothing catches in its scope",
+    ),
+    (f"{START}{THROW.format('l', 'TO')}{LINK.format('c', 'TO')}{LINK.format('d', 'TO')}", "d", "catches the link 'TO' like 'c'"),
+    (
+        f"{START}{THROW.format('l', 'TO')}{LINK.format('c', 'TO')}{FLOW.format('f', 's', 'c')}",
+        "c",
+        "catches a link and has an incoming flow",
+    ),
+    (
+        f'{START}{THROW.format("l", "TO")}{LINK.format("c", "TO")}<endEvent id="e"/>{FLOW.format("f", "l", "e")}',
+        "l",
+        "throws a link and has an outgoing flow",
+    ),
+    (
+        f'{START}<subProcess id="u"><receiveTask id="r" messageRef="m" instantiate="true"/><startEvent id="i"/></subProcess>',
+        "r",
+        "starts an embedded subprocess by an event",
+    ),
 ]
 
 
@@ -231,7 +277,9 @@ def test_a_faulty_condition_is_refused(condition: str, part: str) -> None:
 
 
 def test_every_problem_is_named_not_the_first_only() -> None:
-    body = f'{START}<scriptTask id="a"/>\n<task id="b"/>\n<userTask id="c" camunda:assignee="${{"/>\n{FLOW.format("f", "a", "gone")}'
+    body = (
+        f'{START}<scriptTask id="a"/>\n<complexGateway id="b"/>\n<userTask id="c" camunda:assignee="${{"/>\n{FLOW.format("f", "a", "gone")}'
+    )
     assert [(problem.element_id, problem.line) for problem in read(file_of(body)).problems] == [("a", 3), ("b", 4), ("c", 5), ("f", 6)]
 
 

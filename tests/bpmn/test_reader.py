@@ -34,7 +34,8 @@ def config(data: bytes, node: str = "x") -> Any:
 def test_a_model_with_one_of_everything_is_read() -> None:
     found = definition(model("every_element"))
     assert (found.key, found.name, found.documentation) == ("every_element", "Every element", "One of everything that is supported.")
-    assert {node.kind for node in found.nodes.values()} == {row.kind for row in support.TABLE.values()}
+    more = definition(model("more_elements"))
+    assert {node.kind for node in (*found.nodes.values(), *more.nodes.values())} == {row.kind for row in support.TABLE.values()}
     assert found.starts == {None: ("start", "start_nightly", "start_by_message"), "pick": ("pick_start",)}
     assert found.nodes["reserve"].parent == found.nodes["none_left"].parent == "pick"
     assert found.nodes["pick"].attached == ("remind", "halted")
@@ -249,11 +250,58 @@ def test_elements_that_no_token_reaches_and_loops_without_end_are_warned_about()
     }
 
 
+def test_a_boundary_event_that_has_no_time_to_happen_is_warned_about() -> None:
+    timer = "<timerEventDefinition><timeDuration>PT1M</timeDuration></timerEventDefinition>"
+    late = f'<boundaryEvent id="b" attachedToRef="x">{timer}</boundaryEvent>'
+    script = '<scriptTask id="x" scriptFormat="juel" camunda:resultVariable="b"><script>${a}</script></scriptTask>'
+    for host in ('<task id="x"/>', '<manualTask id="x"/>', script):
+        (warning,) = read(around(host, more=late)).warnings
+        assert (warning.element_id, "never occurs" in warning.what) == ("b", True)
+    assert read(around('<userTask id="x"/>', more=late)).warnings == ()
+
+
 def test_a_handler_that_no_worker_knows_is_warned_about() -> None:
     data = around('<serviceTask id="x" baton:handler="nosuch"/>')
     assert read(data).warnings == ()
     (warning,) = read_files([("m", data)], handlers={"http.call"}).warnings
     assert (warning.element_id, "'nosuch'" in warning.what, warning.why) == ("x", True, "one of: http.call")
+
+
+@pytest.mark.parametrize(
+    ("node", "value", "variable"),
+    [
+        ('<scriptTask id="x" scriptFormat="juel" baton:resultVariable="n"><script>${a + 1}</script></scriptTask>', 3, "n"),
+        ('<scriptTask id="x" scriptFormat="text/x-feel" camunda:resultVariable="n"><script>a</script></scriptTask>', 2, "n"),
+        ('<scriptTask id="x" flowable:resultVariable="n"><script>= a</script></scriptTask>', 2, "n"),
+        ('<scriptTask id="x" camunda:resultVariable="n"><script>No. ${a}</script></scriptTask>', "No. 2", "n"),
+        (
+            '<scriptTask id="x"><extensionElements><zeebe:script expression="= a" resultVariable="m"/></extensionElements></scriptTask>',
+            2,
+            "m",
+        ),
+    ],
+)
+def test_a_script_is_one_expression_in_either_language(node: str, value: object, variable: str) -> None:
+    read_script = config(around(node))
+    assert (read_script.expression.evaluate({"a": 2}), read_script.result_variable) == (value, variable)
+
+
+@pytest.mark.parametrize(
+    "bound", ['baton:handler="h"', 'camunda:type="external" camunda:topic="h"', 'camunda:delegateExpression="${h}"', "zeebe"]
+)
+@pytest.mark.parametrize("tag", ["scriptTask", "sendTask", "businessRuleTask"])
+def test_other_tasks_are_bound_as_service_tasks_are(tag: str, bound: str) -> None:
+    zeebe = '<extensionElements><zeebe:taskDefinition type="h"/></extensionElements>' if bound == "zeebe" else ""
+    script = "<script>a = 1</script>" if tag == "scriptTask" else ""
+    attributes = "" if zeebe else bound
+    assert config(around(f'<{tag} id="x" {attributes}>{zeebe}{script}</{tag}>')).topic == "h"
+
+
+def test_a_receive_task_that_instantiates_is_a_start_of_the_process() -> None:
+    body = '<receiveTask id="r" messageRef="m" instantiate="true"/><endEvent id="e"/><sequenceFlow id="f" sourceRef="r" targetRef="e"/>'
+    found = definition(file_of(body, root='<message id="m" name="M"/>'))
+    assert found.starts == {None: ("r",)}
+    assert found.warnings == ()
 
 
 def test_an_element_can_be_added_without_touching_the_reader() -> None:

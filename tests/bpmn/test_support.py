@@ -10,9 +10,13 @@ from engine.bpmn.definition import (
     BoundaryConfig,
     CatchConfig,
     EndConfig,
+    MessageConfig,
+    ReceiveTaskConfig,
+    ScriptConfig,
     ServiceTaskConfig,
     StartConfig,
     SubprocessConfig,
+    ThrowConfig,
     UserTaskConfig,
 )
 from engine.bpmn.reader import read_files
@@ -47,14 +51,21 @@ def test_every_kind_has_the_configuration_that_it_documents() -> None:
         "exclusive_gateway": type(None),
         "parallel_gateway": type(None),
         "event_based_gateway": type(None),
+        "intermediate_throw_event": ThrowConfig,
+        "task": type(None),
+        "manual_task": type(None),
+        "send_task": MessageConfig,
+        "receive_task": ReceiveTaskConfig,
+        "script_task": ScriptConfig,
+        "business_rule_task": ServiceTaskConfig,
     }
-    ((_, definition),) = read_files([("m", model("every_element"))]).definitions
-    assert {node.kind: type(node.config) for node in definition.nodes.values()} == expected
+    read = read_files([(name, model(name)) for name in ("every_element", "more_elements")])
+    assert {node.kind: type(node.config) for _, definition in read.definitions for node in definition.nodes.values()} == expected
 
 
 def test_a_row_is_refused_once_it_is_gone() -> None:
     supported = support.Supported("odd", "activity", lambda element, context: None)
-    with support.registered("manualTask", supported):
-        assert read_files([("m", around('<manualTask id="x"/>'))]).problems == ()
-    (problem,) = read_files([("m", around('<manualTask id="x"/>'))]).problems
-    assert problem.why == support.INSTEAD["manualTask"]
+    with support.registered("complexGateway", supported):
+        assert read_files([("m", around('<complexGateway id="x"/>'))]).problems == ()
+    (problem,) = read_files([("m", around('<complexGateway id="x"/>'))]).problems
+    assert problem.why == support.INSTEAD["complexGateway"]

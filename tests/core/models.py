@@ -20,9 +20,12 @@ from engine.bpmn.definition import (
     MessageConfig,
     Node,
     ProcessDefinition,
+    ReceiveTaskConfig,
+    ScriptConfig,
     ServiceTaskConfig,
     StartConfig,
     SubprocessConfig,
+    ThrowConfig,
     TimerConfig,
     UserTaskConfig,
 )
@@ -44,6 +47,33 @@ def terminate() -> Node:
 def message_end(name: str, destination: str, body: str | None = None) -> Node:
     message = MessageConfig(parse(name), destination=parse(destination), body=parse(body) if body else None)
     return Node("", "end_event", config=EndConfig(message=message))
+
+
+def error_end(code: str) -> Node:
+    return Node("", "end_event", config=EndConfig(error=code))
+
+
+def throw(*, sends: str | None = None, link: str | None = None) -> Node:
+    """`sends`: the name of a message, delivered to http://there."""
+    message = MessageConfig(parse(sends), destination=parse("http://there")) if sends else None
+    return Node("", "intermediate_throw_event", config=ThrowConfig(message=message, link=link))
+
+
+def link(name: str) -> Node:
+    return Node("", "intermediate_catch_event", config=CatchConfig(link=name))
+
+
+def send(name: str, destination: str) -> Node:
+    return Node("", "send_task", config=MessageConfig(parse(name), destination=parse(destination)))
+
+
+def receive(name: str, key: str | None = None, *, instantiate: bool = False) -> Node:
+    return Node("", "receive_task", config=ReceiveTaskConfig(message(name, key), instantiate=instantiate))
+
+
+def script(text: str, variable: str, inputs: Mapping[str, str] = {}) -> Node:
+    given = tuple((name, parse(value)) for name, value in inputs.items())
+    return Node("", "script_task", config=ScriptConfig(parse(text), variable, inputs=given))
 
 
 def user(label: str = "", /, **config: Any) -> Node:
@@ -124,6 +154,7 @@ def model(
         nodes={name: _wired(node, flows, nodes, parents.get(name), defaults) for name, node in nodes.items()},
         flows=flows,
         starts=_starts(nodes, parents),
+        links=_links(nodes, parents),
     )
 
 
@@ -146,9 +177,15 @@ def _wired(node: Node, flows: Mapping[str, Flow], nodes: Mapping[str, Node], par
     )
 
 
+def _links(nodes: Mapping[str, Node], parents: Mapping[str, str]) -> dict[str, str]:
+    catches = {(parents.get(name), node.config.link): name for name, node in nodes.items() if isinstance(node.config, CatchConfig)}
+    throws = {name: node.config.link for name, node in nodes.items() if isinstance(node.config, ThrowConfig) and node.config.link}
+    return {name: catches[parents.get(name), link] for name, link in throws.items()}
+
+
 def _starts(nodes: Mapping[str, Node], parents: Mapping[str, str]) -> dict[str | None, tuple[str, ...]]:
     starts: dict[str | None, tuple[str, ...]] = {}
     for name, node in nodes.items():
-        if node.kind == "start_event":
+        if node.kind == "start_event" or getattr(node.config, "instantiate", False):
             starts[parents.get(name)] = (*starts.get(parents.get(name), ()), name)
     return starts

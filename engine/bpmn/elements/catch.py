@@ -1,4 +1,4 @@
-"""Intermediate catch events: timer, message (BPMN 2.0.2, 10.5.4)."""
+"""Intermediate catch events: timer, message, link (BPMN 2.0.2, 10.5.4)."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from engine.bpmn.support import Supported, register
 
 def register_all() -> None:
     supported = Supported("intermediate_catch_event", "catch", parse)
-    register("intermediateCatchEvent", supported, event="timerEventDefinition")
-    register("intermediateCatchEvent", supported, event="messageEventDefinition")
+    for event in ("timerEventDefinition", "messageEventDefinition", "linkEventDefinition"):
+        register("intermediateCatchEvent", supported, event=event)
 
 
 def parse(element: Element, context: Context) -> CatchConfig:
-    return CatchConfig(timer=events.timer(element, context), message=events.message(element, context))
+    return CatchConfig(timer=events.timer(element, context), message=events.message(element, context), link=events.link(element, context))

@@ -40,8 +40,29 @@ def timer(event: Element, context: Context) -> TimerConfig | None:
 
 def message(event: Element, context: Context, *, throws: bool = False) -> MessageConfig | None:
     definition = definition_of(event, "messageEventDefinition")
-    if definition is None:
-        return None
+    return None if definition is None else message_of(event, definition, context, throws=throws)
+
+
+def thrown_message(event: Element, context: Context) -> MessageConfig | None:
+    """The message of an event that throws one."""
+    return _with_destination(event, message(event, context, throws=True), context)
+
+
+def sent_message(task: Element, context: Context) -> MessageConfig | None:
+    """The message that the messageRef of a send task names."""
+    return _with_destination(task, message_of(task, task, context, throws=True), context)
+
+
+def _with_destination(thrower: Element, found: MessageConfig | None, context: Context) -> MessageConfig | None:
+    """A message without a destination would have nowhere to go: throwing to other cases is not supported yet."""
+    if found is not None and found.destination is None:
+        why = "baton:destination on the message: the address it is delivered to"
+        context.problem(thrower, f"the message of {named(thrower)} has no destination", why)
+    return found
+
+
+def message_of(event: Element, definition: Element, context: Context, *, throws: bool = False) -> MessageConfig | None:
+    """The message that the messageRef of an event definition, or of a send or receive task itself, names."""
     target = _message_element(event, definition, context)
     if target is None:
         return None
@@ -63,9 +84,38 @@ def message(event: Element, context: Context, *, throws: bool = False) -> Messag
         method=(_attribute(places, "method", context) or "POST").upper() if throws else "POST",
         body=_first(places, "body", context, event) if throws else None,
     )
-    for place in (definition, target):
+    for place in {definition, target} - {event}:  # the event's own attributes are not all read yet
         context.report_unread(place)
     return config
+
+
+def link(event: Element, context: Context) -> str | None:
+    """The name of a link event, by which throws and their catch find each other (10.5.5)."""
+    definition = definition_of(event, "linkEventDefinition")
+    if definition is None:
+        return None
+    context.report_unread(definition)
+    name = (definition.get("name") or "").strip()
+    if not name:
+        context.problem(definition, f"the link of {named(event)} has no name", "a name: throws and catch of a link have the same one")
+        return None
+    return name
+
+
+def thrown_error(event: Element, context: Context) -> str | None:
+    """The code of the error that an event throws."""
+    definition = definition_of(event, "errorEventDefinition")
+    if definition is None:
+        return None
+    context.report_unread(definition)
+    found = _error_element(event, definition, context)
+    if found is not None and (code := (found.get("errorCode") or "").strip()):
+        return code
+    if found is not None:
+        context.problem(definition, f"{named(event)} throws {named(found)}, which has no code", "an errorCode: errors are caught by it")
+    elif names.reference(definition.get("errorRef")) is None:
+        context.problem(definition, f"{named(event)} names no error", "an errorRef")
+    return None
 
 
 def _message_element(event: Element, definition: Element, context: Context) -> Element | None:
@@ -111,13 +161,18 @@ def error(event: Element, context: Context) -> ErrorConfig | None:
     code_variable = context.attribute(definition, "errorCodeVariable")
     message_variable = context.attribute(definition, "errorMessageVariable")
     context.report_unread(definition)
-    wanted = names.reference(definition.get("errorRef"))
-    if wanted is None:
+    if names.reference(definition.get("errorRef")) is None:
         return ErrorConfig(None, code_variable, message_variable)
-    found = context.errors.get(wanted)
+    found = _error_element(event, definition, context)
     if found is None:
-        context.problem(
-            definition, f"{named(event)} refers to the error {wanted!r}, which does not exist", "the id of an error of this file"
-        )
         return None
     return ErrorConfig((found.get("errorCode") or "").strip() or None, code_variable, message_variable)
+
+
+def _error_element(event: Element, definition: Element, context: Context) -> Element | None:
+    wanted = names.reference(definition.get("errorRef"))
+    found = context.errors.get(wanted) if wanted is not None else None
+    if wanted is not None and found is None:
+        what = f"{named(event)} refers to the error {wanted!r}, which does not exist"
+        context.problem(definition, what, "the id of an error of this file")
+    return found

@@ -57,6 +57,14 @@ def parse(element: Element, context: Context) -> ServiceTaskConfig | None:
     )
 
 
+def is_bound(element: Element, context: Context) -> bool:
+    """Whether the task says who does its work, rightly or not."""
+    given = context.attribute(element, "handler", names.BATON), context.attribute(element, "type", *CAMUNDA_LIKE)
+    extension = context.extension(element, "taskDefinition", ZEEBE)
+    java = [context.attribute(element, name, *CAMUNDA_LIKE) for name in ("delegateExpression", *JAVA)]
+    return extension is not None or any(value is not None for value in (*given, *java))
+
+
 def _binding(element: Element, context: Context) -> tuple[str, str] | None:
     """(work, topic) of the one way in which the task is bound."""
     handler = context.attribute(element, "handler", names.BATON)

@@ -1,23 +1,41 @@
-"""End events (10.5.3, 13.5.6): none, terminate (of its own scope only), message (an outbox delivery)."""
+"""End events (10.5.3, 13.5.6): none, terminate (of its own scope only), message (an outbox delivery), error.
+
+An error that nothing around it catches is an incident at the end event (kind `uncaught_error`): its token rests there, the
+other tokens go on, and an operator decides. The standard leaves it open (13.5.3).
+"""
 
 from typing import cast
 
 from engine.bpmn.definition import EndConfig, Node
 from engine.core.deliveries import message_delivery
+from engine.core.errors import throw
 from engine.core.registry import Behaviour, register
-from engine.core.run import Run
+from engine.core.run import CannotGoOn, Run
+from engine.core.snapshot import ErrorThrown, NoHandlerForError
 from engine.core.state import Token
 
 
 class EndEvent(Behaviour):
     def enter(self, run: Run, token: Token, node: Node) -> None:
         config = cast(EndConfig, node.config) or EndConfig()
+        if config.error is not None:
+            self._throw(run, token, node, config.error)
+            return
         if config.message is not None:
             message_delivery(run, token, node, config.message)
         if config.terminate:
             run.withdraw_others(token.scope, token)
         run.record("element_left", node.id)
         run.end(token)
+
+    def _throw(self, run: Run, token: Token, node: Node, code: str) -> None:
+        """Whoever catches the error cancels the activity around, and this token with it."""
+        run.record("element_left", node.id)
+        token.status = "moving"
+        try:
+            throw(run, token, node, ErrorThrown(token.id, code))
+        except NoHandlerForError as error:
+            raise CannotGoOn("uncaught_error", f"{node.name or node.id}: the error {code!r} is caught by nothing around it") from error
 
 
 register("end_event", EndEvent())

@@ -1,4 +1,4 @@
-"""Intermediate catch events (10.5.4, 13.5.2): a timer or a message, on its own or behind an event-based gateway."""
+"""Intermediate catch events (10.5.4, 13.5.2): a timer or a message, on its own or behind an event-based gateway; a link."""
 
 from engine.bpmn.definition import Node
 from engine.core.catching import arm, caught
@@ -11,6 +11,9 @@ from engine.core.state import Token
 
 class IntermediateCatchEvent(Behaviour):
     def enter(self, run: Run, token: Token, node: Node) -> None:
+        if getattr(node.config, "link", None) is not None:  # the throw that led here is all that it waits for
+            run.leave(token)
+            return
         arm(run, token, node)
 
     def occurred(self, run: Run, token: Token, node: Node, trigger: EventOccurred) -> None:

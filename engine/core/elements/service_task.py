@@ -1,4 +1,7 @@
-"""Service task (10.3.3.1, 13.3.3): a job for a handler, an external task for outside workers, or an outbox delivery."""
+"""Service task (10.3.3.1, 13.3.3): a job for a handler, an external task for outside workers, or an outbox delivery.
+
+Business rule tasks (10.3.3.4) are bound in the same ways.
+"""
 
 from collections.abc import Mapping
 from typing import Any, cast
@@ -79,3 +82,4 @@ class ServiceTask(Activity):
 
 
 register("service_task", ServiceTask())
+register("business_rule_task", ServiceTask())

@@ -1,0 +1,102 @@
+"""Tasks other than user and service tasks: abstract, manual, send, receive, script, business rule (BPMN 2.0.2, 10.3.3)."""
+
+from __future__ import annotations
+
+from engine.bpmn import names
+from engine.bpmn.context import MAX_NAME, Context, named
+from engine.bpmn.definition import MessageConfig, ReceiveTaskConfig, ScriptConfig, ServiceTaskConfig
+from engine.bpmn.elements import events, service_task
+from engine.bpmn.mappings import inputs
+from engine.bpmn.names import CAMUNDA_LIKE, ZEEBE, Element
+from engine.bpmn.support import Supported, register
+from engine.expressions import Expression
+
+LANGUAGES = {"juel": "juel", "uel": "juel", "feel": "feel"}
+SCRIPTS = 'one expression in juel or feel with a resultVariable, or baton:handler="name"'
+
+
+def register_all() -> None:
+    register("task", Supported("task", "activity", parse_nothing, conditional=True))
+    register("manualTask", Supported("manual_task", "activity", parse_nothing, conditional=True))
+    register("sendTask", Supported("send_task", "activity", parse_send, conditional=True))
+    register("receiveTask", Supported("receive_task", "activity", parse_receive, conditional=True))
+    register("scriptTask", Supported("script_task", "activity", parse_script, conditional=True, children=frozenset({"script"})))
+    register("businessRuleTask", Supported("business_rule_task", "activity", parse_rule, conditional=True))
+
+
+def parse_nothing(element: Element, context: Context) -> None:
+    """Abstract and manual tasks do nothing that an engine could see (10.3.3.5): they have no configuration."""
+
+
+def parse_send(element: Element, context: Context) -> ServiceTaskConfig | MessageConfig | None:
+    """Bound as a service task is, or else its message goes to the message's destination (10.3.3.2)."""
+    if names.reference(element.get("messageRef")) is None or service_task.is_bound(element, context):
+        return service_task.parse(element, context)
+    return events.sent_message(element, context)
+
+
+def parse_receive(element: Element, context: Context) -> ReceiveTaskConfig:
+    """10.3.3.3."""
+    found = events.message_of(element, element, context)
+    return ReceiveTaskConfig(found, instantiate=names.flag(element.get("instantiate"), default=False))
+
+
+def parse_rule(element: Element, context: Context) -> ServiceTaskConfig | None:
+    """Bound as a service task is (10.3.3.4)."""
+    table = context.attribute(element, "decisionRef", *CAMUNDA_LIKE)
+    if table is None and (called := context.extension(element, "calledDecision", ZEEBE)) is not None:
+        table = called.get("decisionId") or ""
+    if table is not None and not service_task.is_bound(element, context):
+        why = 'baton:handler="name"; decision tables are not evaluated yet'
+        context.problem(element, f"{named(element)} refers to the decision table {table!r}", why)
+        return None
+    return service_task.parse(element, context)
+
+
+# ---- script tasks
+
+
+def parse_script(element: Element, context: Context) -> ServiceTaskConfig | ScriptConfig | None:
+    """Bound as a service task is, or else one expression (10.3.3.6). Other languages are not run: they need a handler."""
+    if service_task.is_bound(element, context):
+        return service_task.parse(element, context)
+    zeebe = context.extension(element, "script", ZEEBE)
+    script = next(names.bpmn(element, "script"), None)
+    if zeebe is not None:
+        expression = _expression(element, zeebe.get("expression"), "feel", context)
+        variable = zeebe.get("resultVariable")
+    elif script is not None and names.text(script).strip():
+        expression = _expression(element, names.text(script), _language(element, names.text(script)), context)
+        variable = context.attribute(element, "resultVariable", names.BATON, *CAMUNDA_LIKE)
+    else:
+        context.problem(element, f"{named(element)} says nowhere what it does", SCRIPTS)
+        return None
+    if expression is None:
+        return None  # named already
+    variable = (variable or "").strip()
+    if not 0 < len(variable) <= MAX_NAME:
+        what = f"{named(element)} has {'no' if not variable else 'too long a'} resultVariable"
+        context.problem(element, what, f"the name of the variable that takes the value, of 1 to {MAX_NAME} characters")
+    return ScriptConfig(expression, variable, inputs=inputs(element, context))
+
+
+def _language(element: Element, text: str) -> str:
+    """What scriptFormat says, or the text shows: juel, feel, or a language that is not run."""
+    given = (element.get("scriptFormat") or "").strip()
+    if not given:
+        return "feel" if text.strip().startswith("=") else "juel"
+    return LANGUAGES.get(given.lower().rpartition("/")[2].removeprefix("x-"), given)
+
+
+def _expression(element: Element, text: str | None, language: str, context: Context) -> Expression | None:
+    if language not in LANGUAGES.values():
+        context.problem(element, f"{named(element)} has a script in {language[:80]}", SCRIPTS)
+        return None
+    source = (text or "").strip()
+    if language == "feel" and source and not source.startswith("="):
+        source = f"= {source}"
+    expression = context.expression(element, source, f"the script of {named(element)}", language=language)
+    if expression is not None and expression.is_constant:
+        context.problem(element, f"the script of {named(element)} is the text {source[:80]!r}", "an expression such as ${amount * 2}")
+        return None
+    return expression

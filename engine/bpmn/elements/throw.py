@@ -1,0 +1,20 @@
+"""Intermediate throw events: none, message, link (BPMN 2.0.2, 10.5.4)."""
+
+from __future__ import annotations
+
+from engine.bpmn.context import Context
+from engine.bpmn.definition import ThrowConfig
+from engine.bpmn.elements import events
+from engine.bpmn.names import Element
+from engine.bpmn.support import Supported, register
+
+
+def register_all() -> None:
+    supported = Supported("intermediate_throw_event", "throw", parse)
+    register("intermediateThrowEvent", supported)
+    for event in ("messageEventDefinition", "linkEventDefinition"):
+        register("intermediateThrowEvent", supported, event=event)
+
+
+def parse(element: Element, context: Context) -> ThrowConfig:
+    return ThrowConfig(message=events.thrown_message(element, context), link=events.link(element, context))

@@ -1,0 +1,31 @@
+"""Intermediate throw events (10.5.4, 13.5.2): none, message (an outbox delivery), link (goes on at its catch event)."""
+
+from typing import cast
+
+from engine.bpmn.definition import Node, ThrowConfig
+from engine.core.deliveries import message_delivery
+from engine.core.registry import Behaviour, register
+from engine.core.run import Run
+from engine.core.state import Token
+
+
+class IntermediateThrowEvent(Behaviour):
+    def enter(self, run: Run, token: Token, node: Node) -> None:
+        config = cast(ThrowConfig, node.config) or ThrowConfig()
+        if config.link is not None:
+            self._jump(run, token, node)
+            return
+        if config.message is not None:
+            message_delivery(run, token, node, config.message)
+        run.leave(token)
+
+    def _jump(self, run: Run, token: Token, node: Node) -> None:
+        """A link is a flow that is not drawn (10.5.5)."""
+        target = run.nodes[run.definition.links[node.id]]
+        run.record("element_left", node.id)
+        run.shed(token)
+        token.element_id, token.flow_id = target.id, None
+        run.enter(token, target)
+
+
+register("intermediate_throw_event", IntermediateThrowEvent())

@@ -1,0 +1,29 @@
+"""Receive task (10.3.3.3, 13.3.3): waits for a message. One that instantiates has its message when a token enters it."""
+
+from typing import cast
+
+from engine.bpmn.definition import Node, ReceiveTaskConfig
+from engine.core.activity import Activity
+from engine.core.catching import arm, caught
+from engine.core.registry import register
+from engine.core.run import Run
+from engine.core.snapshot import EventOccurred
+from engine.core.state import Token
+
+
+class ReceiveTask(Activity):
+    def enter(self, run: Run, token: Token, node: Node) -> None:
+        if cast(ReceiveTaskConfig, node.config).instantiate:  # no flow leads to it: the message has started the instance
+            run.leave(token)
+            return
+        super().enter(run, token, node)
+
+    def begin(self, run: Run, token: Token, node: Node) -> None:
+        arm(run, token, node)
+
+    def occurred(self, run: Run, token: Token, node: Node, trigger: EventOccurred) -> None:
+        caught(run, token, node, trigger)
+        run.leave(token)
+
+
+register("receive_task", ReceiveTask())

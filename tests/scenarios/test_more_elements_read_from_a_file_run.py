@@ -1,0 +1,30 @@
+"""The reader's half and the core's half fit for `models/more_elements.bpmn` too."""
+
+from engine.core.effects import NewSubscription
+from tests.bpmn.models import definition, model
+from tests.core.world import World
+
+
+def begun() -> World:
+    return World(definition(model("more_elements"))).start("ask", "message", amount=21, ticket="t-1")
+
+
+def test_a_letter_that_no_rule_fits_is_answered_over_the_error_and_the_link() -> None:
+    run = begun()
+    assert (run.open, run.variables["amount"]) == (["rule"], 42)
+    run.complete("rule", rule=None)
+    assert run.ended == "completed"
+    assert run.new("element_entered")[1:] == [
+        f"element_entered {element}" for element in ("none_found", "no_judgement", "to_answer", "answering", "send", "tell", "file", "end")
+    ]
+    assert [delivery.request["body"] for delivery in run.deliveries] == [run.final, 42]
+    assert {delivery.destination for delivery in run.deliveries} == {"http://desk.example/events"}
+
+
+def test_a_letter_with_a_rule_waits_for_its_answer() -> None:
+    run = begun().complete("rule", rule="R7")
+    waiting = run.leaf("wait", NewSubscription)
+    assert isinstance(waiting, NewSubscription)
+    assert (waiting.message_name, waiting.correlation_key) == ("ANSWER", "t-1")
+    assert "element_left milestone" in run.new()
+    assert run.receive("wait").ended == "completed"

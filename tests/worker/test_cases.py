@@ -9,6 +9,8 @@ from uuid import UUID
 import psycopg
 import pytest
 
+from engine.commands.leases import release_by_operator
+from tests.cast import OP
 from tests.worker.models import chain, deployed, service, started, timer
 from tests.worker.processes import eventually, row, worker
 
@@ -144,3 +146,18 @@ def test_an_inline_handler_past_its_deadline_is_renewed_no_more_and_the_next_att
         process.says("job_dropped")
         (tmp_path / "go-2").touch()
         assert ended(committed_db, instance)["by_attempt"] == 2
+
+
+def test_F11_a_handler_whose_lease_an_operator_takes_away_is_told_to_stop_and_its_outcome_is_dropped(database_url, committed_db, tmp_path):
+    deployed(committed_db, "taken", chain("taken", service("work", "test.waits", {"folder": tmp_path})))
+    instance = started(committed_db, "taken")
+    job = job_of(committed_db, instance)
+    with worker(database_url, tmp_path) as process:
+        eventually(lambda: (tmp_path / f"running-{job}-1").exists(), "the handler to run")
+        release_by_operator(committed_db, "job", job, actor=OP, reason="it hangs", request_id=None)
+        eventually(lambda: (tmp_path / f"running-{job}-2").exists(), "the next attempt to run")
+        assert len(process.says("job_dropped")) == 1
+        (tmp_path / "go").touch()
+        ended(committed_db, instance)
+    (number,) = row(committed_db, "SELECT data->'lease_number' FROM history WHERE item_id = %s AND kind = 'job_completed'", job)
+    assert number == 2

@@ -120,6 +120,7 @@ def end_item(
         outcome=lambda loaded, _: ItemDone(lease.item_id, lease.number, loaded.snapshot.instance_id if loaded.snapshot else None),
         request=request,
         lock_first=bool(lease.detail.get("lock_first")),
+        ahead=lease.detail.get("ahead"),
         whole=whole,
     )
     match take(conn, step):

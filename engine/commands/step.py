@@ -22,7 +22,7 @@ from engine.core.advance import advance
 from engine.core.effects import Effects, InvariantBroken
 from engine.core.snapshot import NeedsWholeInstance, Trigger
 from engine.db.apply import Change, write
-from engine.db.definitions import DefinitionRefused, compiled
+from engine.db.definitions import DefinitionRefused, asks_the_time, compiled
 from engine.db.load import Loaded, lock_case, read_case
 from engine.failpoints import commit_point
 from engine.ids import new_id
@@ -40,6 +40,7 @@ class Step:
 
     `kind`, `leaf_id`: the row that triggers (locks.LEAF). `judge` sees what was loaded and refuses or not; it is asked
     again after the lock. `trigger` tells the core what happened. `outcome` is what a repeat of `request` shall be told.
+    `ahead`: the case as it was read earlier, instead of the unlocked read; the write compares its revision all the same.
     """
 
     kind: str
@@ -51,6 +52,7 @@ class Step:
     request: Request | None = None
     lock_first: bool = False
     whole: bool = False
+    ahead: Loaded | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +84,7 @@ def take(conn: Connection, step: Step) -> Taken | Repeated | Rejected:
 def _take(conn: Connection, step: Step) -> Taken | Rejected:
     if step.lock_first:
         return _locked(conn, step)
-    loaded = read_case(conn, step.kind, step.leaf_id, whole=step.whole)
+    loaded = _ahead(conn, step) or read_case(conn, step.kind, step.leaf_id, whole=step.whole)
     refused = step.judge(loaded)
     if refused is not None or loaded is None:
         return refused or Rejected(Refusal.NOT_FOUND)
@@ -98,6 +100,14 @@ def _take(conn: Connection, step: Step) -> Taken | Rejected:
         if at is not None:
             return Taken(loaded, change.effects, at)
     return _locked(conn, step)
+
+
+def _ahead(conn: Connection, step: Step) -> Loaded | None:
+    """What was read earlier, if it still serves: not to refuse by, and not where the process asks what time it is now."""
+    ahead = step.ahead
+    if ahead is None or ahead.snapshot is None or asks_the_time(conn, ahead.snapshot.definition_id) or step.judge(ahead) is not None:
+        return None
+    return ahead
 
 
 def _locked(conn: Connection, step: Step) -> Taken | Rejected:

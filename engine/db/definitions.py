@@ -35,6 +35,7 @@ class DefinitionRefused(Exception):
 
 
 Newest = tuple[UUID, int]  # definition, version
+_clocks: dict[UUID, bool] = {}
 _newest: dict[tuple[str, int, str, str, str], Newest] = {}
 _kept: OrderedDict[UUID, ProcessDefinition | DefinitionRefused] = OrderedDict()
 _turning = Lock()
@@ -97,6 +98,20 @@ def remember_newest(conn: psycopg.Connection[Any], tenant_id: str, key: str, new
 def _place(conn: psycopg.Connection[Any], tenant_id: str, key: str) -> tuple[str, int, str, str, str]:
     info = conn.info
     return info.host, info.port, info.dbname, tenant_id, key
+
+
+def asks_the_time(conn: psycopg.Connection[Any], definition_id: UUID) -> bool:
+    """`reads_clock` of a definition that is kept, worked out once. One that today's rules refuse: yes."""
+    found = _clocks.get(definition_id)
+    if found is None:
+        try:
+            found = reads_clock(compiled(conn, definition_id))
+        except DefinitionRefused:
+            return True
+        if len(_clocks) >= KEPT:
+            _clocks.clear()
+        _clocks[definition_id] = found
+    return found
 
 
 def reads_clock(definition: ProcessDefinition) -> bool:

@@ -139,7 +139,11 @@ def _stored(row: Mapping[str, Any] | None) -> Stored | None:
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """What the handler of one leased job sees. `idempotency_key` is the same for every attempt (R7)."""
+    """What the handler of one leased job sees. `idempotency_key` is the same for every attempt (R7).
+
+    `ahead` is the case as the batch was read: with it in the lease's detail (`detail`) a completion need not read again,
+    because its write compares the revision.
+    """
 
     job_id: UUID
     kind: str
@@ -158,19 +162,18 @@ class Work:
     lock_first: bool
     held: tuple[str, ...]
     idempotency_key: str
+    ahead: Loaded | None = field(default=None, repr=False)
+
+    @property
+    def detail(self) -> dict[str, Any]:
+        """For `Lease.detail`: how the job is best completed."""
+        return {"lock_first": self.lock_first, "ahead": self.ahead}
 
 
-# Variables of an inner scope hide those of an outer one: the chain is aggregated from the outside in, last one wins.
 _BATCH = """
-SELECT j.id, j.kind, j.topic, j.element_id, j.definition_id, j.instance_id, j.root_id, i.business_key, j.tenant_id,
-       (SELECT jsonb_object_agg(v.name, jsonb_build_array(v.type, v.value) ORDER BY array_position(s.path, v.scope_id))
-        FROM variable v WHERE v.scope_id = ANY (s.path)),
-       j.payload, j.attempts, j.max_attempts, j.lease_number, j.lock_first, j.held
-FROM job j
-LEFT JOIN process_instance i ON i.id = j.instance_id
-LEFT JOIN token t ON t.id = j.token_id
-LEFT JOIN scope s ON s.id = t.scope_id
-WHERE j.id = ANY (%s) AND j.status = 'leased'
+SELECT j.id, j.kind, j.topic, j.element_id, j.definition_id, j.instance_id, j.root_id, j.tenant_id, j.payload, j.attempts, j.max_attempts,
+       j.lease_number, j.lock_first, j.held, CASE WHEN j.instance_id IS NOT NULL THEN baton_read_case('job', j.id, false) END
+FROM job j WHERE j.id = ANY (%s) AND j.status = 'leased'
 """
 
 
@@ -184,26 +187,57 @@ def load_batch(conn: psycopg.Connection[Any], job_ids: Sequence[UUID]) -> dict[U
 
 
 def _work(row: Sequence[Any]) -> Work:
-    payload = row[10]
+    (
+        job_id,
+        kind,
+        topic,
+        element_id,
+        definition_id,
+        instance_id,
+        root_id,
+        tenant_id,
+        payload,
+        attempts,
+        most,
+        number,
+        lock_first,
+        held,
+        case,
+    ) = row
+    ahead = _one((case,), "job", job_id, False)
+    snapshot = ahead.snapshot if ahead is not None else None
+    seen = _seen(snapshot, ahead.leaf.token_id) if snapshot is not None and ahead is not None else {}
     return Work(
-        job_id=row[0],
-        kind=row[1],
-        topic=row[2],
-        element_id=row[3],
-        definition_id=row[4],
-        instance_id=row[5],
-        root_id=row[6],
-        business_key=row[7],
-        tenant_id=row[8],
-        variables={name: native(Variable(*typed)) for name, typed in (row[9] or {}).items()},
+        job_id=job_id,
+        kind=kind,
+        topic=topic,
+        element_id=element_id,
+        definition_id=definition_id,
+        instance_id=instance_id,
+        root_id=root_id,
+        business_key=snapshot.business_key if snapshot is not None else None,
+        tenant_id=tenant_id,
+        variables={name: native(variable) for name, variable in seen.items()},
         inputs={name: native(_variable(value)) for name, value in payload.get("inputs", {}).items()},
-        attempt=row[11],
-        max_attempts=row[12],
-        lease_number=row[13],
-        lock_first=row[14],
-        held=tuple(row[15]),
-        idempotency_key=str(row[0]),
+        attempt=attempts,
+        max_attempts=most,
+        lease_number=number,
+        lock_first=lock_first,
+        held=tuple(held),
+        idempotency_key=str(job_id),
+        ahead=ahead,
     )
+
+
+def _seen(snapshot: Snapshot, token_id: UUID | None) -> dict[str, Variable]:
+    """The variables that a token sees: those of an inner scope hide those of an outer one."""
+    seen: dict[str, Variable] = {}
+    token = snapshot.tokens.get(token_id) if token_id is not None else None
+    scope = snapshot.scopes.get(token.scope_id) if token is not None else None
+    while scope is not None:
+        seen = {**scope.variables, **seen}
+        scope = snapshot.scopes.get(scope.parent_id) if scope.parent_id is not None else None
+    return seen
 
 
 # ---- documents into values

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import psycopg
@@ -16,6 +17,7 @@ from engine.commands.jobs import complete_job, fail_job, fire_timer, throw_job_e
 from engine.commands.outcome import Lease, Rejected
 from engine.commands.start import start_instance
 from engine.commands.tasks import claim
+from engine.db.load import load_batch
 from engine.db.session import connect
 from engine.expressions import parse
 from tests.cast import ADA, OP, engage
@@ -83,6 +85,32 @@ def test_lock_first_at_once_costs_two(conn: psycopg.Connection, monkeypatch: pyt
     lease, _ = acquired(conn)
     hinted = Lease(lease.kind, lease.item_id, lease.number, lease.owner, None, {"lock_first": True})
     assert count(monkeypatch, lambda: complete_job(conn, hinted, variables={})) == 2
+
+
+def test_a_completion_whose_batch_was_read_ahead_costs_one(conn: psycopg.Connection, monkeypatch: pytest.MonkeyPatch) -> None:
+    deployed(conn, model("start -> score -> check -> end", score=service(), check=user()))
+    started(conn)
+    (lease,) = acquired(conn)
+    ahead = replace(lease, detail=load_batch(conn, [lease.item_id])[lease.item_id].detail)
+    assert count(monkeypatch, lambda: complete_job(conn, ahead, variables={"a": 1})) == 1
+
+
+def test_a_batch_read_ahead_that_is_stale_costs_three_and_loses_nothing(conn: psycopg.Connection, monkeypatch: pytest.MonkeyPatch) -> None:
+    deployed(conn, model("start -> score -> check -> end", score=service(), check=user()))
+    started(conn)
+    (lease,) = acquired(conn)
+    ahead = replace(lease, detail=load_batch(conn, [lease.item_id])[lease.item_id].detail)
+    conn.execute("UPDATE process_instance SET revision = revision + 1")
+    assert count(monkeypatch, lambda: complete_job(conn, ahead, variables={"a": 1})) == 3
+    assert one(conn, "SELECT revision FROM process_instance") == 2
+
+
+def test_a_process_that_asks_for_the_time_is_read_again(conn: psycopg.Connection, monkeypatch: pytest.MonkeyPatch) -> None:
+    deployed(conn, model("start -> score -> check -> end", score=service(), check=user(due=parse("${now}"))))
+    started(conn)
+    (lease,) = acquired(conn)
+    ahead = replace(lease, detail=load_batch(conn, [lease.item_id])[lease.item_id].detail)
+    assert count(monkeypatch, lambda: complete_job(conn, ahead, variables={})) == 2
 
 
 def test_opening_a_subscription_costs_four_at_most(conn: psycopg.Connection, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -62,7 +62,7 @@ def test_S61_an_ex_member_sees_nothing_from_the_next_request_on(
 def test_a_change_by_get_is_refused_and_changes_nothing(client_for: Client, committed_db: psycopg.Connection) -> None:
     task = open_task(committed_db, groups=("clerks",))
     answer = client_for("ada").get(f"/tasks/{task}/claim")
-    assert (answer.status_code, answer.headers["Allow"]) == (405, "POST, OPTIONS")
+    assert (answer.status_code, set(answer.headers["Allow"].split(", "))) == (405, {"POST", "OPTIONS"})
     assert holder(committed_db, task) == ("open", None)
 
 

@@ -27,7 +27,7 @@ from engine.queries.inbox import (
     process_choices,
 )
 from engine.queries.rows import BadCursor, reading
-from webapp.auth.identity import current_actor, identity
+from webapp.auth.identity import current_actor, identity, is_operator
 from webapp.db import command_connection, reader
 from webapp.fragments import tagged
 from webapp.navigation import operations_nav
@@ -145,7 +145,7 @@ def _context() -> dict[str, Any]:
 
 
 def _wanted(args: Mapping[str, str]) -> InboxFilter:
-    view = _one_of(args.get("view"), VIEWS, "groups")
+    view = _one_of(args.get("view"), VIEWS, _first_view())
     sort = _one_of(args.get("sort"), tuple(SORTS), "ended" if view == "done" else "priority")
     direction = _one_of(args.get("dir"), ("asc", "desc"), "desc" if sort in FALLS else "asc")
     return InboxFilter(
@@ -162,6 +162,12 @@ def _wanted(args: Mapping[str, str]) -> InboxFilter:
     )
 
 
+def _first_view() -> str:
+    """Where somebody begins: at their groups' tasks; an operator without groups at all of them."""
+    actor = current_actor()
+    return "all" if is_operator(actor) and not actor.groups else "groups"
+
+
 def inbox_url(wanted: InboxFilter) -> str:
     """The address of a list: only what differs from the plain view, so that it stays short enough to share."""
     plain = InboxFilter(view=wanted.view, sort="ended" if wanted.view == "done" else "priority")
@@ -175,8 +181,12 @@ def inbox_url(wanted: InboxFilter) -> str:
 
 def list_title(url: str) -> str:
     """The name of the list behind an address that `inbox_url` made, for "back to …"."""
-    view = next((name for name in VIEWS if f"view={name}" in url), "groups")
-    return TITLES[view]
+    return TITLES[view_of(url)]
+
+
+def view_of(url: str) -> str:
+    """Which view the address of a list shows."""
+    return next((name for name in VIEWS if f"view={name}" in url), _first_view())
 
 
 def navigation_counts() -> InboxCounts | None:

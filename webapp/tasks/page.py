@@ -33,6 +33,7 @@ from engine.queries.task import (
 from webapp.auth.identity import current_actor
 from webapp.db import command_connection, reader
 from webapp.forms.fields import Control, Form, fresh_form
+from webapp.inbox.views import view_of
 from webapp.security import local_path
 from webapp.tasks.where import Where, where_it_stands
 
@@ -146,7 +147,7 @@ def way_back() -> str:
 
 def here() -> str:
     """Which view of the navigation that list was."""
-    return next((view for view in ("mine", "groups", "today", "overdue", "all", "done") if f"view={view}" in way_back()), "groups")
+    return view_of(way_back())
 
 
 def stored_beside(typed: Control, variables: Mapping[str, Variable]) -> tuple[str, bool]:

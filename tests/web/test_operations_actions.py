@@ -211,6 +211,7 @@ def test_a_failed_delivery_is_sent_again_or_skipped_for_good(client_for: Client,
     olga = client_for("olga")
     assert olga.post(f"/operations/outbox/{again}/retry", {"request_id": "r"}).status_code == 303
     assert one(committed_db, "SELECT status FROM delivery WHERE id = %s", again) == "available"
+    assert "for good?" in in_words(olga.get(f"/operations/outbox?skip={never}").text)
     skipped = olga.htmx(f"/operations/outbox/{never}/skip", {"request_id": "s"})
     assert skipped.status_code == 200
     assert one(committed_db, "SELECT status FROM delivery WHERE id = %s", never) == "skipped"

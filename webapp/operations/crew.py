@@ -21,7 +21,7 @@ from webapp.db import command_connection, reader
 from webapp.fragments import tagged
 from webapp.operations import actions
 from webapp.operations.blueprint import blueprint
-from webapp.operations.listing import Listing, after, asked
+from webapp.operations.listing import Listing, after, asked, id_asked
 
 DELIVERY_ATTEMPTS = 3
 
@@ -57,7 +57,10 @@ def outbox() -> str:
 def outbox_list() -> Response:
     context = _outbox()
     shown = [(row.id, row.status, row.attempts, row.available_at, row.last_error, row.ended_at) for row in context["list"].page.items]
-    return tagged([shown, context["list"].asked, context["counts"]], lambda: render_template("operations/_outbox_list.html", **context))
+    return tagged(
+        [shown, context["list"].asked, context["counts"], context["chosen"]],
+        lambda: render_template("operations/_outbox_list.html", **context),
+    )
 
 
 @blueprint.post("/outbox/<uuid:item_id>/retry")
@@ -81,7 +84,7 @@ def _delivered(item_id: UUID, outcome: Any, *, said: str, what: str) -> Response
     back = actions.back_to(url_for("operations.outbox"))
     with reading(reader()) as conn:
         found = deliveries(conn, tenant_id=current_actor().tenant_id, item_id=item_id).items
-    shared = {"row": found[0] if found else None}
+    shared = {"row": found[0] if found else None, "list": None, "skipping": False}
     fragment = "operations/_outbox_row.html" if found else None
     if isinstance(outcome, Rejected):
         return actions.refused(outcome, back=back, what=what, fragment=fragment, **shared)
@@ -90,6 +93,7 @@ def _delivered(item_id: UUID, outcome: Any, *, said: str, what: str) -> Response
 
 def _outbox() -> dict[str, Any]:
     wanted = asked("q", "status", "due")
+    chosen = id_asked("skip")
     tenant = current_actor().tenant_id
     filters: dict[str, Any] = {**wanted, "due": bool(wanted.get("due"))}
     with reading(reader()) as conn:
@@ -97,7 +101,8 @@ def _outbox() -> dict[str, Any]:
         counts = outbox_counts(conn, tenant_id=tenant)
         lag = max((lane.oldest_seconds for lane in lanes(conn, tenant_id=tenant) if lane.work == "delivery"), default=None)
     return {
-        "list": Listing("operations.outbox", "operations.outbox_list", wanted, page, after()),
+        "list": Listing("operations.outbox", "operations.outbox_list", wanted, page, after(), {"skip": str(chosen or "")}),
+        "chosen": chosen,
         "counts": counts,
         "lag": lag,
         "statuses": tuple(DELIVERY),

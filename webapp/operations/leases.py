@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 from uuid import UUID
 
-from flask import Response, abort, render_template, request, url_for
+from flask import Response, render_template, request, url_for
 
 from engine.commands.leases import release_by_operator
 from engine.commands.outcome import Rejected
@@ -19,7 +19,7 @@ from webapp.db import command_connection, reader
 from webapp.fragments import tagged
 from webapp.operations import actions
 from webapp.operations.blueprint import blueprint
-from webapp.operations.listing import Listing, after, asked
+from webapp.operations.listing import Listing, after, asked, id_asked
 from webapp.operations.words import element_name
 from webapp.security import wants_fragment
 
@@ -57,8 +57,8 @@ def release(kind: str, item_id: UUID) -> Response:
 def _context() -> dict[str, Any]:
     wanted = asked("q", "work", "owner", "expired")
     tenant = current_actor().tenant_id
-    chosen = _uuid(request.args.get("release"))
-    looked_at = _uuid(request.args.get("item"))
+    chosen = id_asked("release")
+    looked_at = id_asked("item")
     filters: dict[str, Any] = {**wanted, "expired": bool(wanted.get("expired"))}
     with reading(reader()) as conn:
         page = leased(conn, tenant_id=tenant, cursor=after(), **filters)
@@ -92,12 +92,3 @@ def _name(item_id: UUID) -> str:
         return "the item"
     name = element_name(found[0].definition_id, found[0].element_id) or found[0].topic
     return f"{name} of {found[0].business_key}" if found[0].business_key else name
-
-
-def _uuid(text: str | None) -> UUID | None:
-    if not text:
-        return None
-    try:
-        return UUID(text)
-    except ValueError:
-        abort(404)

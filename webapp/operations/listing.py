@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode
+from uuid import UUID
 
-from flask import request, url_for
+from flask import abort, request, url_for
 
 from engine.queries.rows import Page
 
@@ -64,3 +65,14 @@ def asked(*names: str) -> dict[str, str]:
 
 def after() -> str | None:
     return request.args.get("after") or None
+
+
+def id_asked(name: str) -> UUID | None:
+    """The id that a choice of the query string names; 404 for what is no id."""
+    text = request.args.get(name)
+    if not text:
+        return None
+    try:
+        return UUID(text)
+    except ValueError:
+        abort(404)

@@ -113,7 +113,7 @@ class Up:
         sink = [sys.executable, "-m", "cli.devservices", str(mail), str(service), str(self.home / "mails")]
         self.supervisor.start(Child("services", sink, environment, logs / "services.log", last_signal=signal.SIGKILL, grace_seconds=2))
         # gunicorn on SIGQUIT goes at once: nobody is there to look after it any more.
-        self.supervisor.start(Child("web", GUNICORN, environment, logs / "web.log", last_signal=signal.SIGQUIT, grace_seconds=8))
+        self.supervisor.start(Child("web", GUNICORN, environment, logs / "web.log", last_signal=signal.SIGQUIT, grace_seconds=20))
         with connect(database_url, application_name="baton-up") as conn:
             make_sample_people(conn, password)
             outcome = deploy(conn, sample_files(service=f"http://127.0.0.1:{service}"), actor=SYSTEM, name="samples")

@@ -72,10 +72,11 @@ LEAF = {
         f" RETURNING {_OF_LEAF}, l.ended_at AS at)"
     ),
     "job": _LEASED.format(table="job"),
-    # The job of a delivery, and with it the subscription that receives.
+    # The job of a delivery, and with it the subscription that receives: it must be there, and goes only if the job does.
     "message_job": (
-        "received AS (DELETE FROM subscription s USING root WHERE s.id = %(received_by)s RETURNING s.id), "
-        + _LEASED.format(table="job").replace("USING root", "USING root, received")
+        "receiver AS MATERIALIZED (SELECT s.id FROM subscription s, root WHERE s.id = %(received_by)s FOR UPDATE OF s), "
+        + _LEASED.format(table="job").replace("USING root", "USING root, receiver")
+        + ", received AS (DELETE FROM subscription s USING go WHERE s.id = %(received_by)s)"
     ),
     "external_task": _LEASED.format(table="external_task"),
     "subscription": (

@@ -28,6 +28,8 @@ _CASE = (
     " %(definition_id)s::uuid AS definition_id, baton_clock() AS at) go, jsonb_"
 )
 
+_ANY_CAUSE = "cause AS (SELECT %(definition_id)s::uuid AS id)"
+
 RULES: tuple[tuple[str, re.Pattern[str], str], ...] = tuple(
     (kind, re.compile(pattern), replacement)
     for kind, pattern, replacement in (
@@ -58,7 +60,8 @@ RULES: tuple[tuple[str, re.Pattern[str], str], ...] = tuple(
 # (file, kind, what stands there once, what the mutant has instead)
 MEMBERS: tuple[tuple[str, str, str, str], ...] = (
     ("engine/db/locks.py", "guard member", ' FROM token l, root"\n', ' FROM token l"\n'),
-    ("engine/db/locks.py", "guard member", '.replace("USING root", "USING root, received")', ""),
+    ("engine/db/locks.py", "guard member", "FROM subscription s, root WHERE", "FROM subscription s WHERE"),
+    ("engine/db/locks.py", "guard member", '.replace("USING root", "USING root, receiver")', ""),
     (
         "engine/db/locks.py",
         "guard member",
@@ -71,12 +74,11 @@ MEMBERS: tuple[tuple[str, str, str, str], ...] = (
         "cause AS (DELETE FROM job l USING definition d WHERE",
         "cause AS (DELETE FROM job l USING (SELECT %(definition_id)s::uuid AS id) d WHERE",
     ),
-    (
-        "engine/db/statements.py",
-        "guard member",
-        '"cause AS (SELECT id FROM definition)"',
-        '"cause AS (SELECT %(definition_id)s::uuid AS id)"',
+    *(
+        ("engine/db/statements.py", "guard member", f'"{start}": ["cause AS (SELECT id FROM definition)"]', f'"{start}": ["{_ANY_CAUSE}"]')
+        for start in ("start", "start_newest")
     ),
+    ("engine/db/locks.py", "newest version", "AND n.version > d.version", "AND false"),
     ("engine/db/acquire.py", "repeat on the locked alias", 'WHERE {_free("j")} AND j.attempts', "WHERE j.attempts"),
     ("engine/commands/tasks.py", "assignee", "(t.assignee = %(may_user)s AND (%(assignee)s::text IS NULL", "((%(assignee)s::text IS NULL"),
     (

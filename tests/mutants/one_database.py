@@ -9,10 +9,13 @@ from __future__ import annotations
 import ast
 import inspect
 import re
+from itertools import count
 from typing import Any
 
 import psycopg
 import pytest
+
+from engine.db import definitions
 
 OWN_COPY = re.compile(
     r"ALTER (?:TABLE|DATABASE)|CREATE (?:UNIQUE |OR REPLACE )*(?:TABLE|VIEW|INDEX|FUNCTION|TRIGGER|ROLE)|DROP |migrate\(|CLUSTER|VACUUM"
@@ -23,23 +26,31 @@ FROM pg_class c WHERE c.relnamespace = 'public'::regnamespace AND c.relkind IN (
   AND c.relname NOT IN ('alembic_version', 'test_clock')
 """
 _CUT_OFF = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
+PATIENCE = 20  # seconds that a statement may wait: a mutant that makes somebody wait for ever is noticed by then
+_numbers = count(1)
 _shared: dict[str, str] = {}
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_fixture_setup(fixturedef: Any, request: Any) -> str | None:
-    if fixturedef.argname != "database_url" or OWN_COPY.search(_source(request)):
+    if fixturedef.argname != "database_url":
         return None
-    url = _url(request.getfixturevalue("server_url"), request.getfixturevalue("template_url"))
-    _empty(url)
+    server, template = request.getfixturevalue("server_url"), request.getfixturevalue("template_url")
+    if OWN_COPY.search(_source(request)):
+        url = _copy(server, template, f"own_{next(_numbers)}")
+        fixturedef.addfinalizer(lambda: _drop(server, url))
+    else:
+        if server not in _shared:
+            _shared[server] = _copy(server, template, "shared")
+        url = _shared[server]
+        _empty(url)
     fixturedef.cached_result = (url, fixturedef.cache_key(request), None)
     return url
 
 
 def pytest_sessionfinish() -> None:
     for server, url in _shared.items():
-        with psycopg.connect(server, autocommit=True) as admin:
-            admin.execute(f"DROP DATABASE IF EXISTS {url.rsplit('/', 1)[1]} WITH (FORCE)".encode())
+        _drop(server, url)
 
 
 def _source(request: Any) -> str:
@@ -52,13 +63,17 @@ def _source(request: Any) -> str:
     return helpers + inspect.getsource(request.function)
 
 
-def _url(server: str, template: str) -> str:
-    if server not in _shared:
-        name = f"{template.rsplit('/', 1)[1]}_shared"
-        with psycopg.connect(server, autocommit=True) as admin:
-            admin.execute(f"CREATE DATABASE {name} TEMPLATE {template.rsplit('/', 1)[1]} STRATEGY file_copy".encode())
-        _shared[server] = f"{template.rsplit('/', 1)[0]}/{name}"
-    return _shared[server]
+def _copy(server: str, template: str, what: str) -> str:
+    name = f"{template.rsplit('/', 1)[1]}_{what}"
+    with psycopg.connect(server, autocommit=True) as admin:
+        admin.execute(f"CREATE DATABASE {name} TEMPLATE {template.rsplit('/', 1)[1]} STRATEGY file_copy".encode())
+        admin.execute(f"ALTER DATABASE {name} SET statement_timeout = '{PATIENCE}s'".encode())
+    return f"{template.rsplit('/', 1)[0]}/{name}"
+
+
+def _drop(server: str, url: str) -> None:
+    with psycopg.connect(server, autocommit=True) as admin:
+        admin.execute(f"DROP DATABASE IF EXISTS {url.rsplit('/', 1)[1]} WITH (FORCE)".encode())
 
 
 def _empty(url: str) -> None:
@@ -71,3 +86,4 @@ def _empty(url: str) -> None:
         assert row is not None
         conn.execute(row[0])
         conn.execute("UPDATE test_clock SET ahead = '0'")
+    definitions._newest.clear()  # what this process remembers of what is gone

@@ -185,3 +185,13 @@ def test_a_retry_grants_one_to_a_hundred_attempts_or_nothing(client_for: Client,
     answer = client_for("olga").post(f"/operations/failed/external_task/{task}/retry", {"attempts": attempts, "request_id": "r"})
     assert answer.status_code == 422
     assert one(committed_db, "SELECT status FROM external_task WHERE id = %s", task) == "failed"
+
+
+def test_S71_wrong_passwords_are_seen_by_operators_with_name_and_address(client_for: Client, browser: Browser) -> None:
+    for name in ("ada", "nobody"):
+        browser.sign_in(name, password="wrong")
+    olga = client_for("olga")
+    page = olga.get("/operations/sign-ins").text
+    for name in ("ada", "nobody", "127.0.0.1"):
+        assert name in page, name
+    assert re.search(r"Failed sign-ins</span><span class=\"value\">2</span>", olga.get("/operations").text)

@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from uuid import UUID
 
 import pytest
-from sqlalchemy import Connection
+from sqlalchemy import Connection, text
 
 from engine.db.session import make_engine
 from engine.ids import new_id
 from engine.queries import crew, instance, work
-from engine.queries.due import lanes
+from engine.queries.due import LANES, lanes
 from engine.queries.instances import InstanceFilter, count_instances, instances
 from engine.queries.overview import overview, throughput
 from engine.queries.processes import definition, definitions, element_counts
@@ -81,6 +81,23 @@ def test_lanes_are_found_whatever_lies_between_and_the_longest_waiting_comes_fir
     found = lanes(screen)
     assert [(lane.topic, lane.due) for lane in found] == [("a", 2), ("b", 1)]
     assert found[0].oldest_seconds == pytest.approx(30, abs=5)
+
+
+def test_what_is_due_is_found_without_wading_through_what_is_not(screen: Connection, made: Rows) -> None:
+    """30,000 jobs that back off or lie ahead stand in front; the pages read stay those of a handful."""
+    process = made.definition()
+    made.conn.execute(
+        "INSERT INTO job (id, kind, topic, definition_id, element_id, due_at, available_at)"
+        " SELECT gen_random_uuid(), 'start_timer', 'later', %s, 'begin', now() + n * interval '1 s', now() + n * interval '1 min'"
+        " FROM generate_series(1, 30000) AS n",
+        (process,),
+    )
+    made.job(process, kind="start_timer", topic="now", element_id="now")
+    made.conn.execute("VACUUM ANALYZE job")
+    assert [(lane.topic, lane.due) for lane in lanes(screen)] == [("now", 1)]
+    explained = screen.execute(text(f"EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) {LANES}"), {"tenant": "", "cap": 10_001}).scalar_one()
+    plan = explained[0]["Plan"]
+    assert plan["Shared Hit Blocks"] + plan["Shared Read Blocks"] < 100, plan
 
 
 def test_throughput_has_every_slice_of_the_day_also_the_empty_ones(screen: Connection, made: Rows) -> None:

@@ -13,6 +13,7 @@ from engine.commands.may import may
 from engine.commands.outcome import Actor, ItemReleased, Lease, Refusal, Rejected, Renewed
 from engine.commands.requests import WRITE_REQUEST, encode, is_repeat, recorded, refuse, request_for
 from engine.commands.transaction import Connection, command
+from engine.core.effects import InvariantBroken
 from engine.db.acquire import WORK, release_by_operator_sql, renew_leases
 from engine.db.session import cursor_of
 from engine.failpoints import commit_point
@@ -20,6 +21,7 @@ from engine.ids import new_id
 from engine.text import shortened
 
 REASON_LENGTH = 500
+LOOKS = 20  # how often a lease may change hands between a write that missed and the read that says why
 
 
 @command
@@ -74,24 +76,32 @@ def release_by_operator(
     }
     if request is not None:
         values.update(request.params(), outcome=encode(ItemReleased(item_id)))
+    for _ in range(LOOKS):
+        if _take_away(conn, kind, values, request is not None):
+            return ItemReleased(item_id)
+        answer: ItemReleased | Rejected | None = recorded(conn, request)
+        if answer is not None:
+            return answer
+        found = conn.execute(_STATUS[kind], (item_id, actor.tenant_id)).fetchone()
+        if found is None:
+            return Rejected(Refusal.NOT_FOUND)
+        if found[0] != "leased":
+            rejected = Rejected(Refusal.NOT_LEASED, f"expected leased, found {found[0]}", item_id=item_id)
+            first: ItemReleased | Rejected = refuse(conn, "release", actor.username, actor.tenant_id, rejected, request)
+            return first
+        # Leased again while we waited, under a number that our statement's snapshot did not have.
+    raise InvariantBroken(f"release of {kind} {item_id}: expected a lease or none within {LOOKS} looks, found neither")
+
+
+def _take_away(conn: Connection, kind: str, values: dict[str, Any], requested: bool) -> bool:
+    """Run the one statement. False: its guard found nothing, or this request was done before."""
     try:
         with commit_point(conn, "command.before_commit"):
-            row = cursor_of(conn).execute(_TAKE_AWAY[kind][request is not None], values).fetchone()
+            return cursor_of(conn).execute(_TAKE_AWAY[kind][requested], values).fetchone() is not None
     except errors.UniqueViolation as error:
         if not is_repeat(error):
             raise
-        row = None
-    if row is not None:
-        return ItemReleased(item_id)
-    answer: ItemReleased | Rejected | None = recorded(conn, request)
-    if answer is not None:
-        return answer
-    found = conn.execute(f"SELECT status FROM {WORK[kind].table} WHERE id = %s AND tenant_id = %s", (item_id, actor.tenant_id)).fetchone()
-    if found is None:
-        return Rejected(Refusal.NOT_FOUND)
-    rejected = Rejected(Refusal.NOT_LEASED, f"expected leased, found {found[0]}", item_id=item_id)
-    first: ItemReleased | Rejected = refuse(conn, "release", actor.username, actor.tenant_id, rejected, request)
-    return first
+        return False
 
 
 def release_item(conn: Connection, lease: Lease, actor: str) -> bool:
@@ -128,6 +138,7 @@ SELECT id FROM leaf
     for table in WORK
 }
 
+_STATUS = {table: f"SELECT status FROM {table} WHERE id = %s AND tenant_id = %s" for table in WORK}
 _TAKE_AWAY = {
     work.table: (
         release_by_operator_sql(work),

@@ -54,9 +54,11 @@ def deliver_message(conn: Connection, lease: Lease) -> Outcome:
 
 def _deliver(conn: Connection, lease: Lease, found: Delivery | None) -> ItemDone | Rejected | None:
     """Inside the transaction. None: the lease was lost."""
+    # Re-check after the lock: a recovery may have taken the job back while we waited.
     if found is None or found.case.leaf.status != "leased" or found.case.leaf.fence != lease.number:
         return None
     receiver, message = found.subscription, found.message
+    # Re-check after the lock: the subscription may have received, the message may have been taken or have expired.
     if receiver is None or message is None:
         cursor_of(conn).execute(
             END_DELIVERY, {"item_id": lease.item_id, "why": "nobody waits" if receiver is None else "no message", **_lease(found, lease)}
@@ -101,6 +103,7 @@ def _correlate(conn: Connection, lease: Lease, meeting: _Meeting) -> ItemDone:
 
 def _start(conn: Connection, lease: Lease, meeting: _Meeting) -> ItemDone | Rejected:
     loaded, receiver, message = meeting.found.case, meeting.receiver, meeting.message
+    # Re-check after the lock: the definition may have been suspended while we waited.
     refused = refusal_of(receiver.definition_status)
     if refused is not None:
         return refused

@@ -114,6 +114,7 @@ def _locked(conn: Connection, step: Step) -> Taken | Rejected:
     """Lock the root and the leaf, then all over again on what is there now."""
     with transaction(conn):
         loaded = lock_case(conn, step.kind, step.leaf_id, whole=step.whole)
+        # Re-check after the lock: what was judged before, if it was, may have changed while we waited.
         refused = step.judge(loaded)
         if refused is not None or loaded is None:
             return refused or Rejected(Refusal.NOT_FOUND)

@@ -179,7 +179,7 @@ class _Python:
         self.lines = [0]
         for line in text.splitlines(keepends=True):
             self.lines.append(self.lines[-1] + len(line))
-        docstrings = {id(text) for node in ast.walk(self.tree) if (text := _docstring(node)) is not None}
+        docstrings = {id(_docstring(node)) for node in ast.walk(self.tree)}
         self.strings = [
             self._span(node)
             for node in ast.walk(self.tree)

@@ -152,8 +152,8 @@ def _refuse_forged() -> None:
     who = identity()
     if request.method in SAFE_METHODS or request.endpoint is None or (who is not None and who.by_key):
         return
-    if is_api() and who is None:
-        return  # a guest at the API has no session to ride on; the view answers 401
+    if who is None and (is_api() or request.endpoint == "auth.sign_out"):
+        return  # no session to ride on: the API answers 401, and who is signed out already is sent to sign in
     csrf.protect()
 
 

@@ -73,6 +73,8 @@ def test_signing_out_ends_the_session_and_clears_the_browser(client_for: Client,
     assert answer.headers["Clear-Site-Data"] == '"cache", "storage"'
     assert committed_db.execute("SELECT count(*) FROM web_session").fetchone() == (0,)
     assert ada.get("/inbox").status_code == 302
+    again = ada.post("/logout")  # from another tab that was still open
+    assert (again.status_code, again.location) == (303, "/login")
 
 
 def test_a_session_ends_by_itself_and_says_so(client_for: Client, clock: Clock) -> None:

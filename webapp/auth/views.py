@@ -55,10 +55,11 @@ def signed_in() -> Any:
 def sign_out() -> Any:
     """End the session, here and in the database, and ask the browser to forget what it kept."""
     current = session._get_current_object()  # type: ignore[attr-defined]  # a LocalProxy
-    if isinstance(current, StoredSession):
-        store.end_session(reader(), current.token)
-        current.ended = True
     response = redirect("/login", code=303)
+    if not isinstance(current, StoredSession):
+        return response
+    store.end_session(reader(), current.token)
+    current.ended = True
     response.headers["Clear-Site-Data"] = '"cache", "storage"'
     return response
 

@@ -16,7 +16,7 @@ REQUEST = WRITE_REQUEST.format(outcome="%(outcome)s::jsonb || jsonb_build_object
 FLAGS = (
     "gone_scopes", "variables", "tasks", "cancelled", "jobs", "external_tasks", "subscriptions", "deliveries", "incidents", "resolved",
 )  # fmt: skip
-GUARDS = {"root", "definition", "cause", "received"}
+GUARDS = {"root", "definition", "cause", "receiver"}
 
 
 def mixes(leaf: str) -> list[Mix]:

@@ -25,6 +25,8 @@ from engine.bpmn.definition import (
 from engine.bpmn.names import Element
 from engine.bpmn.support import Supported
 
+CHOOSING = ("exclusive_gateway", "inclusive_gateway")  # of several flows, each has a condition or is the default
+
 
 @dataclass(frozen=True, slots=True)
 class Structure:
@@ -113,7 +115,7 @@ def _leads(flow: Flow) -> str:
 
 
 def _conditions(structure: Structure) -> None:
-    """8.3.13 and 10.6.2: who may have conditional flows, and who must."""
+    """8.3.13, 10.6.2 and 10.6.3: who may have conditional flows, and who must."""
     for key, node in structure.nodes.items():
         supported = structure.table[key]
         for flow in (structure.flows[each] for each in node.outgoing):
@@ -122,20 +124,22 @@ def _conditions(structure: Structure) -> None:
                 structure.problem(
                     flow.id,
                     f"has a condition and leaves {named(structure.sources[key])}",
-                    "a condition only after an exclusive gateway or an activity",
+                    "a condition only after an exclusive or inclusive gateway, or an activity",
                 )
             if has_condition and node.default == flow.id:
                 structure.problem(
                     flow.id, f"has a condition and is the default flow of {key!r}", "no condition: it is taken when no other flow is"
                 )
-            if node.kind == "exclusive_gateway" and len(node.outgoing) > 1 and not has_condition and node.default != flow.id:
+            if node.kind in CHOOSING and len(node.outgoing) > 1 and not has_condition and node.default != flow.id:
                 structure.problem(
                     flow.id,
                     f"has no condition and is one of several that leave {named(structure.sources[key])}",
                     "a condition, or to be the default flow",
                 )
         if node.default is not None and not supported.conditional:
-            structure.problem(key, f"has the default flow {node.default!r}", "a default flow only at an exclusive gateway or an activity")
+            structure.problem(
+                key, f"has the default flow {node.default!r}", "a default flow only at an exclusive or inclusive gateway, or an activity"
+            )
 
 
 def _has_condition(flow: Element) -> bool:

@@ -66,6 +66,7 @@ class ProcessDefinition:
     warnings: tuple[Problem, ...] = ()
     links: Mapping[str, str] = field(default_factory=dict)  # link throw event -> its link catch event
     extra: Mapping[str, Any] = field(default_factory=dict)
+    derived: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)  # what the core works out of it, once
 
 
 # ---- configurations by kind
@@ -223,5 +224,5 @@ class EndConfig:
     error: str | None = None  # the code of the error that is thrown
 
 
-# Other kinds: exclusive_gateway, parallel_gateway, event_based_gateway, task, manual_task (config None; a subprocess
-# without inputs may have none too). A send_task has a ServiceTaskConfig, or the MessageConfig of what it sends.
+# Other kinds: exclusive_gateway, inclusive_gateway, parallel_gateway, event_based_gateway, task, manual_task (config None;
+# a subprocess without inputs may have none too). A send_task has a ServiceTaskConfig, or the MessageConfig of what it sends.

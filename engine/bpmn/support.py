@@ -139,8 +139,7 @@ ROOT_ELEMENTS = frozenset(
 # What to do instead, where there is something to say; other elements get the general sentence.
 INSTEAD = {
     "callActivity": "an embedded subProcess; called processes are not supported yet",
-    "inclusiveGateway": "exclusive and parallel gateways; inclusive ones are not supported yet",
-    "complexGateway": "exclusive and parallel gateways",
+    "complexGateway": "exclusive, inclusive and parallel gateways",
     "multiInstanceLoopCharacteristics": "an activity without it; multi-instance activities are not supported yet",
     "standardLoopCharacteristics": "a loop drawn with an exclusive gateway",
     "potentialOwner": "candidateUsers and candidateGroups",

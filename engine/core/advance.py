@@ -16,6 +16,7 @@ import engine.core.elements  # noqa: F401  # every module in there registers its
 from engine.bpmn.definition import Node, ProcessDefinition
 from engine.core.effects import Effects, InvariantBroken
 from engine.core.errors import throw
+from engine.core.joins import activate_one
 from engine.core.registry import behaviour_of
 from engine.core.run import Run
 from engine.core.settle import settle
@@ -62,6 +63,8 @@ def advance(definition: ProcessDefinition, snapshot: Snapshot, trigger: Trigger,
         case _:
             assert_never(trigger)
     run.work()
+    while activate_one(run):
+        run.work()
     return settle(run)
 
 

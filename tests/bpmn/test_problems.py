@@ -41,7 +41,6 @@ UNSUPPORTED = [
     ('<scriptTask id="x" scriptFormat="javascript"><script>a = 1</script></scriptTask>', "scriptTask 'x' has a script in javascript"),
     ('<businessRuleTask id="x" camunda:decisionRef="dish"/>', "refers to the decision table 'dish'"),
     (f'<businessRuleTask id="x">{TABLE_CALLED}</businessRuleTask>', "the decision table 'dish'"),
-    ('<inclusiveGateway id="x"/>', "inclusiveGateway 'x' is not supported"),
     ('<callActivity id="x" calledElement="q"/>', "callActivity 'x'"),
     ('<intermediateThrowEvent id="x"><signalEventDefinition/></intermediateThrowEvent>', "with a signalEventDefinition is not supported"),
     ('<intermediateCatchEvent id="x"><signalEventDefinition/></intermediateCatchEvent>', "with a signalEventDefinition is not supported"),
@@ -197,6 +196,12 @@ STRUCTURES = [
         "d",
         "has no condition and is one of several",
     ),
+    (
+        f'{START}<inclusiveGateway id="g"/><endEvent id="e"/>{IF.format("c", "g", "e")}{FLOW.format("d", "g", "e")}',
+        "d",
+        "has no condition and is one of several",
+    ),
+    (f'{START}<inclusiveGateway id="g"/>{FLOW.format("f", "s", "g")}', "g", "has no outgoing flow"),
     (
         f'{START}<parallelGateway id="g"/><endEvent id="e"/>{IF.format("c", "g", "e")}',
         "c",

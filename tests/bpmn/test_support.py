@@ -49,6 +49,7 @@ def test_every_kind_has_the_configuration_that_it_documents() -> None:
         "service_task": ServiceTaskConfig,
         "subprocess": SubprocessConfig,
         "exclusive_gateway": type(None),
+        "inclusive_gateway": type(None),
         "parallel_gateway": type(None),
         "event_based_gateway": type(None),
         "intermediate_throw_event": ThrowConfig,

@@ -96,6 +96,10 @@ def par() -> Node:
     return Node("", "parallel_gateway")
 
 
+def inc(name: str = "") -> Node:
+    return Node("", "inclusive_gateway", name=name)
+
+
 def first_event() -> Node:
     return Node("", "event_based_gateway")
 
@@ -159,7 +163,7 @@ def model(
 
 
 def _by_name(name: str) -> Node:
-    for beginning, made in (("start", start), ("end", end), ("xor", xor), ("par", par), ("sub", sub)):
+    for beginning, made in (("start", start), ("end", end), ("xor", xor), ("par", par), ("inc", inc), ("sub", sub)):
         if name.startswith(beginning):
             return made()
     return user(name)

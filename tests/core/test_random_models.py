@@ -1,6 +1,7 @@
 """Random block-structured models, driven to the end in random order: never stuck, nothing left, no row named twice.
 
-Blocks: task, job, sequence, parallel, exclusive, loop, subprocess, terminate, event gateway, boundary events of both kinds.
+Blocks: task, job, script, receive task, sequence, parallel, exclusive, inclusive, link, error end, loop,
+subprocess, terminate, event gateway, boundary events of both kinds.
 `World` checks after every step that each token waits for something, and that a narrow snapshot decides as the whole does.
 """
 
@@ -14,17 +15,39 @@ from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 
 from engine.bpmn.definition import Node, ProcessDefinition
-from tests.core.models import boundary, catch, end, first_event, model, par, service, start, sub, terminate, user, xor
+from tests.core.models import (
+    boundary,
+    catch,
+    end,
+    error_end,
+    first_event,
+    inc,
+    link,
+    model,
+    par,
+    receive,
+    script,
+    service,
+    start,
+    sub,
+    terminate,
+    throw,
+    user,
+    xor,
+)
 from tests.core.world import World
 
 Block = tuple[str, list["Block"]] | str
 
-LEAVES = st.sampled_from(["task", "job", "external", "choice_of_events", "interrupted", "reminded"])
+LEAVES = st.sampled_from(["task", "job", "external", "script", "receive", "linked", "choice_of_events", "interrupted", "reminded"])
 BLOCKS: st.SearchStrategy[Block] = st.recursive(
     LEAVES,
     lambda inner: st.one_of(
-        st.tuples(st.sampled_from(["sequence", "parallel", "exclusive"]), st.lists(inner, min_size=2, max_size=3)),
-        st.tuples(st.sampled_from(["loop", "subprocess", "interrupted_subprocess", "terminated"]), st.lists(inner, min_size=1, max_size=1)),
+        st.tuples(st.sampled_from(["sequence", "parallel", "exclusive", "inclusive"]), st.lists(inner, min_size=2, max_size=3)),
+        st.tuples(
+            st.sampled_from(["loop", "subprocess", "interrupted_subprocess", "terminated", "failing"]),
+            st.lists(inner, min_size=1, max_size=1),
+        ),
     ),
     max_leaves=7,
 )
@@ -81,6 +104,37 @@ class Drawing:
 
     def _external(self, _: list[Block], owner: str | None) -> tuple[str, str]:
         return self._single(service(work="external"), owner)
+
+    def _script(self, _: list[Block], owner: str | None) -> tuple[str, str]:
+        return self._single(script("${pick + done}", "sum"), owner)
+
+    def _receive(self, _: list[Block], owner: str | None) -> tuple[str, str]:
+        return self._single(receive("ANSWER"), owner)
+
+    def _linked(self, _: list[Block], owner: str | None) -> tuple[str, str]:
+        name = f"L{len(self.elements)}"
+        return self.add(throw(link=name), owner), self.add(link(name), owner)
+
+    def _inclusive(self, inner: list[Block], owner: str | None) -> tuple[str, str]:
+        split, merge = self.add(inc(), owner), self.add(inc(), owner)
+        for number, block in enumerate(inner):
+            first, last = self.draw(block, owner)
+            self.link(split, first, when=f"${{pick != {number}}}")
+            self.link(last, merge)
+        self.link(split, merge, otherwise=True)
+        return split, merge
+
+    def _failing(self, inner: list[Block], owner: str | None) -> tuple[str, str]:
+        """A subprocess that also has a way to an error, which its boundary event catches."""
+        name, _ = self._subprocess(inner, owner)
+        begin = next(each for each in self.members[name] if self.elements[each].kind == "start_event")
+        task, broken = self.add(user(), name), self.add(error_end("BROKEN"), name)
+        self.link(begin, task)
+        self.link(task, broken)
+        caught, merge = self.add(boundary(name, error="*"), owner), self.add(xor(), owner)
+        self.link(name, merge)
+        self.link(caught, merge)
+        return name, merge
 
     def _sequence(self, inner: list[Block], owner: str | None) -> tuple[str, str]:
         drawn = [self.draw(block, owner) for block in inner]

@@ -15,7 +15,8 @@ def test_a_letter_that_no_rule_fits_is_answered_over_the_error_and_the_link() ->
     run.complete("rule", rule=None)
     assert run.ended == "completed"
     assert run.new("element_entered")[1:] == [
-        f"element_entered {element}" for element in ("none_found", "no_judgement", "to_answer", "answering", "send", "tell", "file", "end")
+        f"element_entered {element}"
+        for element in ("none_found", "no_judgement", "to_answer", "answering", "send", "tell", "copies", "file", "kept", "end")
     ]
     assert [delivery.request["body"] for delivery in run.deliveries] == [run.final, 42]
     assert {delivery.destination for delivery in run.deliveries} == {"http://desk.example/events"}

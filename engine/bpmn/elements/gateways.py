@@ -1,4 +1,4 @@
-"""Gateways: exclusive, parallel, event-based (BPMN 2.0.2, 10.6)."""
+"""Gateways: exclusive, inclusive, parallel, event-based (BPMN 2.0.2, 10.6)."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from engine.bpmn.support import Supported, register
 
 def register_all() -> None:
     register("exclusiveGateway", Supported("exclusive_gateway", "gateway", parse, conditional=True))
+    register("inclusiveGateway", Supported("inclusive_gateway", "gateway", parse, conditional=True))
     register("parallelGateway", Supported("parallel_gateway", "gateway", parse))
     register("eventBasedGateway", Supported("event_based_gateway", "gateway", parse_event_based))
 

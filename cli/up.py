@@ -247,7 +247,8 @@ def free_port(home: Path, name: str, first: int) -> int:
     """The port of the last start if it is free, else the first one from `first` on. It is written into deployed models."""
     note = home / f"{name}-port"
     remembered = int(note.read_text()) if note.exists() else first
-    for port in (remembered, *range(first, first + 100)):
+    wanted: list[int] = [remembered, *range(first, first + 100)]
+    for port in wanted:
         if is_free("127.0.0.1", port):
             note.write_text(f"{port}\n")
             return port

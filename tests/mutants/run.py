@@ -28,6 +28,19 @@ TESTS = ("tests/commands", "tests/races", "tests/db", "tests/scenarios_db")
 APART = ("tests/races/test_fifty_users.py",)  # a whole gunicorn: too slow for every mutant
 COPIED = ("engine", "migrations", "worker", "webapp", "cli", "templates", "static", "tests", "pyproject.toml")
 SECONDS = {"killers": 120, "all": 900}
+# Where to look first, by the beginning of a mutant's path; only the order of files, so it may be wrong.
+LIKELY = {
+    "engine/db/acquire.py": ("commands/test_acquire", "races/test_leaf_races", "races/test_waits", "commands/test_leases"),
+    "engine/db/lo": ("db/test_guards_of_every_member", "races/test_waits", "db/test_batches", "commands/test_stale_numbers"),
+    "engine/db/statements.py": ("db/test_guards_of_every_member", "races/test_waits"),
+    "engine/db/sql": ("races/test_waits", "races/test_case_races", "db/test_batches", "commands/test_deliver_message"),
+    "engine/db": ("db/test_batches", "commands/test_upkeep"),
+    "engine/commands/de": ("commands/test_stale_numbers", "races/test_waits"),
+    "engine/commands/step.py": ("races/test_waits", "races/test_case_races"),
+    "engine/commands/tasks.py": ("commands/test_tasks", "races/test_leaf_races"),
+    "engine/commands/upkeep.py": ("db/test_batches",),
+    "engine/commands": ("db/test_batches", "races/test_waits", "races/test_leaf_races"),
+}
 # A failure of this kind says that the mutant is no valid SQL or Python, not that a test noticed it.
 INVALID = re.compile(
     r"errors\.(?:SyntaxError|Undefined\w+|Ambiguous\w+|DatatypeMismatch|IndeterminateDatatype|GroupingError|InvalidColumnReference)"
@@ -113,11 +126,17 @@ class Workshop:
 
 
 def ordered(folder: Path, mutant: Mutant, killers: dict[str, list[str]]) -> list[str]:
-    """All test files, the likely ones first: what killed neighbours, then what is named like the mutant's file."""
+    """All test files, the likely ones first: what is named like the mutant's file, LIKELY, what killed its neighbours."""
     neighbours = Counter(test.split("::")[0] for name, tests in killers.items() if name.split("::")[0] == mutant.path for test in tests)
+    likely = next((files for path, files in LIKELY.items() if mutant.path.startswith(path)), ())
+    places = {f"tests/{name}.py": place for place, name in enumerate(likely)}
     files = [path.relative_to(folder).as_posix() for tests in TESTS for path in sorted((folder / tests).glob("test_*.py"))]
-    stem = Path(mutant.path).stem
-    return sorted((file for file in files if file not in APART), key=lambda file: (-neighbours[file], stem not in file))
+    stem = f"test_{Path(mutant.path).stem}."
+
+    def rank(file: str) -> tuple[bool, int, int]:
+        return stem not in file, places.get(file, len(places)), -neighbours[file]
+
+    return sorted((file for file in files if file not in APART), key=rank)
 
 
 def read_killers() -> dict[str, list[str]]:

@@ -35,6 +35,7 @@ BADGES = {  # status -> kind of badge; every status of engine.core.lifecycle, te
     "skipped": "",
     "waiting": "",
     "joining": "",
+    "listening": "",
     "active": "ok",
     "suspended": "warn",
     "suspending": "warn",

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from time import monotonic
+from typing import Any
 from uuid import UUID
 
 import psycopg
@@ -33,13 +35,22 @@ def row_locked(url: str, task: UUID, *, waiters: int) -> Iterator[None]:
         holder.execute("SELECT FROM user_task WHERE id = %s FOR UPDATE", (task,))
         yield
         pid = holder.info.backend_pid
-        for _ in range(20_000):
-            row = watcher.execute(WAITING, (pid, pid)).fetchone()
-            if row is not None and row[0] >= waiters:
-                break
-        else:
-            raise AssertionError(f"expected {waiters} sessions to wait for the row, found {row}")
+        until(lambda: _value(watcher, WAITING, (pid, pid)) >= waiters, f"{waiters} sessions wait for the row")
         holder.execute("COMMIT")
+        until(lambda: _value(watcher, "SELECT assignee FROM user_task WHERE id = %s", (task,)) is not None, "somebody has the task")
+
+
+def until(holds: Callable[[], bool], what: str) -> None:
+    """Look again until it holds; how long that takes is the machine's business, within a minute."""
+    ends = monotonic() + 60
+    while not holds():
+        assert monotonic() < ends, f"expected within a minute: {what}"
+
+
+def _value(conn: psycopg.Connection, sql: str, params: tuple[object, ...]) -> Any:
+    row = conn.execute(sql.encode(), params).fetchone()
+    assert row is not None
+    return row[0]
 
 
 def in_words(page: Page, selector: str = "main") -> str:

@@ -27,13 +27,13 @@ ACCEPTED = Path(__file__).parent / "accepted.toml"
 def main() -> int:
     asked = _arguments()
     every = mutants()
-    chosen = [mutant for mutant in every if asked.only in mutant.name]
+    accepted = _accepted()
+    chosen = [mutant for mutant in every if asked.only in mutant.name and not (asked.new and mutant.name in accepted)]
     if asked.list:
         for mutant in chosen:
             print(f"{mutant.name:90} line {mutant.line:4}  {mutant.removed}")
         print(f"{len(chosen)} mutants")
         return 0
-    accepted = _accepted()
     gone = sorted(set(accepted) - {mutant.name for mutant in every})
     with _server() as server, tempfile.TemporaryDirectory(prefix="baton-mutants-") as folder:
         workshops = [_workshop(Path(folder) / str(n), server) for n in range(asked.jobs)]
@@ -42,7 +42,7 @@ def main() -> int:
             if word != "survived":
                 print(output[-4000:], "\nThe tests fail without any mutant: nothing can be told.", sep="\n")
                 return 1
-        verdicts = _try_all(chosen, workshops)
+        verdicts = _try_all(chosen, workshops, {mutant.name for mutant in every})
     return _report(verdicts, accepted, gone)
 
 
@@ -51,6 +51,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--list", action="store_true", help="show the mutants and run nothing")
     parser.add_argument("--only", default="", metavar="TEXT", help="those whose name contains TEXT")
     parser.add_argument("--jobs", type=int, default=1, metavar="N", help="how many are tried at a time")
+    parser.add_argument("--new", action="store_true", help="leave out those that accepted.toml accepts")
     parser.add_argument("--unproven", action="store_true", help="do not first show that the tests pass without a mutant")
     return parser.parse_args()
 
@@ -87,11 +88,11 @@ def _workshop(folder: Path, server: str) -> Workshop:
     return Workshop(folder, server)
 
 
-def _try_all(chosen: Sequence[Mutant], workshops: Sequence[Workshop]) -> list[Verdict]:
+def _try_all(chosen: Sequence[Mutant], workshops: Sequence[Workshop], there: set[str]) -> list[Verdict]:
     free: Queue[Workshop] = Queue()
     for workshop in workshops:
         free.put(workshop)
-    killers, noting = read_killers(), Lock()
+    killers, noting = {name: tests for name, tests in read_killers().items() if name in there}, Lock()
 
     def judge(mutant: Mutant) -> Verdict:
         workshop = free.get()

@@ -60,7 +60,6 @@ RULES: tuple[tuple[str, re.Pattern[str], str], ...] = tuple(
 # (file, kind, what stands there once, what the mutant has instead)
 MEMBERS: tuple[tuple[str, str, str, str], ...] = (
     ("engine/db/locks.py", "guard member", ' FROM token l, root"\n', ' FROM token l"\n'),
-    ("engine/db/locks.py", "guard member", "FROM subscription s, root WHERE", "FROM subscription s WHERE"),
     ("engine/db/locks.py", "guard member", '.replace("USING root", "USING root, receiver")', ""),
     (
         "engine/db/locks.py",

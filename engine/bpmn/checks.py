@@ -5,7 +5,7 @@ Each check names every violation with element and line. Clauses are those of BPM
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from engine.bpmn import names
@@ -25,6 +25,7 @@ from engine.bpmn.definition import (
 from engine.bpmn.names import Element
 from engine.bpmn.support import Supported
 
+EVENT_SUBPROCESS = "event_subprocess"
 CHOOSING = ("exclusive_gateway", "inclusive_gateway")  # of several flows, each has a condition or is the default
 
 
@@ -57,6 +58,8 @@ def check(structure: Structure) -> None:
 def _starts(structure: Structure) -> None:
     """10.5.2: a process has start events, at most one of them none; a subprocess has exactly one, and that is none."""
     for scope, starts in structure.starts.items():
+        if scope is not None and structure.nodes[scope].kind == EVENT_SUBPROCESS:
+            continue
         place = structure.process if scope is None else structure.sources[scope]
         plain = [key for key in starts if _is_none_start(structure.nodes[key])]
         if not starts:
@@ -65,15 +68,55 @@ def _starts(structure: Structure) -> None:
             continue
         for key in plain[1:]:
             structure.problem(key, f"is a second none start event, besides {plain[0]!r}", "one none start event in each scope")
-        if scope is not None:
-            for key in set(starts) - set(plain):
+        for key in starts:
+            config = structure.nodes[key].config
+            if scope is not None and key not in plain:
                 structure.problem(
                     key, "starts an embedded subprocess by an event", "a none start event: the subprocess starts when it is entered"
                 )
+            elif isinstance(config, StartConfig) and (config.error or config.escalation):
+                structure.problem(key, "starts a process by an error or escalation", "an event subprocess around it: only they start so")
 
 
 def _is_none_start(node: Node) -> bool:
-    return not (isinstance(node.config, StartConfig) and (node.config.timer or node.config.message)) and node.kind == "start_event"
+    """One whose event could not be read counts as none: it has a problem of its own."""
+    config = node.config
+    triggered = isinstance(config, StartConfig) and (config.timer or config.message or config.error or config.escalation)
+    return node.kind == "start_event" and not triggered
+
+
+def _event_subprocesses(structure: Structure) -> None:
+    """10.3.5 and 13.5.4: an event subprocess has one start event, which has an event; no flows and no boundary events lead to it."""
+    for key, node in structure.nodes.items():
+        if node.kind != EVENT_SUBPROCESS:
+            continue
+        starts = structure.starts.get(key, ())
+        if len(starts) != 1 and (starts or not _has_refused_start(structure.sources[key])):
+            structure.problem(key, f"is an event subprocess with {len(starts)} start events", "one, with an event")
+        for start in starts:
+            config = structure.nodes[start].config
+            if next(_event_definitions(structure.sources[start]), None) is None:
+                structure.problem(start, "starts an event subprocess without an event", "a timer, message, error or escalation")
+            elif isinstance(config, StartConfig) and config.error is not None and not config.interrupting:
+                what = "starts an event subprocess by an error and does not interrupt"
+                structure.problem(start, what, "isInterrupting true: errors always interrupt")
+        for flow in (*node.incoming, *node.outgoing):
+            structure.problem(flow, f"leads to or from the event subprocess {key!r}", "no flow: its event starts it")
+    _check_same_start(structure)
+
+
+def _event_definitions(event: Element) -> Iterator[Element]:
+    return (child for child in names.elements(event) if names.local(child).endswith("EventDefinition"))
+
+
+def _check_same_start(structure: Structure) -> None:
+    """Two event subprocesses of one scope for the same error or escalation: which one gets it would be chance."""
+    scopes: dict[str | None, list[str]] = {}
+    for key, node in structure.nodes.items():
+        if node.kind == EVENT_SUBPROCESS:
+            scopes.setdefault(node.parent, []).extend(structure.starts.get(key, ()))
+    for starts in scopes.values():
+        _name_same_codes(structure, starts, "in the same scope", "one event subprocess for each of them")
 
 
 def _has_refused_start(place: Element) -> bool:
@@ -160,26 +203,26 @@ def _boundaries(structure: Structure) -> None:
                 structure.problem(
                     key, f"is attached to {host!r}, which does not exist", "attachedToRef: the id of an activity of this process"
                 )
-        elif not structure.table[host].activity:
+        elif not structure.table[host].activity or structure.nodes[host].kind == EVENT_SUBPROCESS:
             structure.problem(key, f"is attached to {named(structure.sources[host])}", "attachedToRef: the id of an activity")
         elif structure.nodes[host].parent != node.parent:
             structure.problem(key, f"is attached to {host!r} in another scope", "an activity of the same process or subprocess")
-    _check_same_error(structure)
+    for activity in structure.nodes.values():
+        _name_same_codes(structure, activity.attached, "on the same activity", "one boundary event for each of them")
 
 
-def _check_same_error(structure: Structure) -> None:
-    """Two boundary events of one activity that catch the same error: which one gets it would be chance."""
-    for host in structure.nodes.values():
-        caught: dict[str | None, str] = {}
-        for key in host.attached:
-            config = structure.nodes[key].config
-            if not isinstance(config, BoundaryConfig) or config.error is None:
+def _name_same_codes(structure: Structure, events: Iterable[str], where: str, why: str) -> None:
+    """Two events that catch the same error or escalation: which one gets it would be chance."""
+    caught: dict[tuple[str, str | None], str] = {}
+    for key in events:
+        for what in ("error", "escalation"):
+            config = getattr(structure.nodes[key].config, what, None)
+            if config is None:
                 continue
-            code = config.error.code
-            if code in caught:
-                what = f"catches {'every error' if code is None else f'the error {code!r}'} like {caught[code]!r} on the same activity"
-                structure.problem(key, what, "one boundary event for each error")
-            caught.setdefault(code, key)
+            other = caught.setdefault((what, config.code), key)
+            if other != key:
+                said = f"every {what}" if config.code is None else f"the {what} {config.code!r}"
+                structure.problem(key, f"catches {said} like {other!r} {where}", why)
 
 
 def _event_gateways(structure: Structure) -> None:
@@ -235,14 +278,19 @@ def _gateways_without_way_out(structure: Structure) -> None:
             structure.problem(key, "has no outgoing flow", "one or more: a gateway is no end")
 
 
-def _boundaries_without_time(structure: Structure) -> None:
-    """A warning: an activity that is left as soon as it is entered is never interrupted."""
+def _boundaries_that_never_occur(structure: Structure) -> None:
+    """Warnings: an activity that is left as soon as it is entered is never interrupted, and a task throws no escalation."""
     for key, node in structure.nodes.items():
-        host = structure.nodes.get(node.config.attached_to) if isinstance(node.config, BoundaryConfig) else None
-        if host is not None and _takes_no_time(host):
-            element = structure.sources[key]
-            what = f"{named(element)} never occurs: {named(structure.sources[host.id])} is done as soon as it begins"
+        config = node.config
+        host = structure.nodes.get(config.attached_to) if isinstance(config, BoundaryConfig) else None
+        if host is None:
+            continue
+        element, activity = structure.sources[key], named(structure.sources[host.id])
+        if _takes_no_time(host):
+            what = f"{named(element)} never occurs: {activity} is done as soon as it begins"
             structure.context.warn(element, what, "an activity that waits for something")
+        elif config.escalation is not None and not structure.table[host.id].container:
+            structure.context.warn(element, f"{named(element)} never occurs: {activity} throws no escalation", "a subprocess")
 
 
 def _takes_no_time(node: Node) -> bool:
@@ -264,7 +312,9 @@ def _reachability(structure: Structure) -> None:
     for key in structure.nodes:
         for following in _onward(structure, key):
             backwards.setdefault(following, []).append(key)
-    reached = _spread((key for starts in structure.starts.values() for key in starts), lambda key: _onward(structure, key))
+    begun = [key for starts in structure.starts.values() for key in starts]
+    begun += [key for key, node in structure.nodes.items() if node.kind == EVENT_SUBPROCESS]
+    reached = _spread(begun, lambda key: _onward(structure, key))
     finals = (key for key, node in structure.nodes.items() if not node.outgoing and key not in structure.links)
     ending = _spread(finals, lambda key: backwards.get(key, ()))
     for key in structure.nodes:
@@ -295,6 +345,7 @@ def _spread(starts: Iterable[str], onward: Callable[[str], Iterable[str]]) -> se
 
 RULES: tuple[Callable[[Structure], None], ...] = (
     _starts,
+    _event_subprocesses,
     _ends_of_flows,
     _listed_flows,
     _conditions,
@@ -303,6 +354,6 @@ RULES: tuple[Callable[[Structure], None], ...] = (
     _links,
     _receivers_that_start,
     _gateways_without_way_out,
-    _boundaries_without_time,
+    _boundaries_that_never_occur,
     _reachability,
 )

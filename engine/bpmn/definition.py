@@ -64,6 +64,7 @@ class ProcessDefinition:
     documentation: str = ""
     line: int | None = None
     warnings: tuple[Problem, ...] = ()
+    event_subprocesses: Mapping[str | None, tuple[str, ...]] = field(default_factory=dict)  # those of each scope that has any
     links: Mapping[str, str] = field(default_factory=dict)  # link throw event -> its link catch event
     extra: Mapping[str, Any] = field(default_factory=dict)
     derived: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)  # what the core works out of it, once
@@ -92,10 +93,13 @@ class FormField:
 
 @dataclass(frozen=True, slots=True)
 class StartConfig:
-    """kind `start_event`. At most one of timer and message."""
+    """kind `start_event`. At most one of timer, message, error, escalation; these two only in event subprocesses."""
 
     timer: TimerConfig | None = None
     message: MessageConfig | None = None
+    error: ErrorConfig | None = None
+    escalation: EscalationConfig | None = None
+    interrupting: bool = True  # of an event subprocess: whether it cancels the rest of the scope around it
     fields: tuple[FormField, ...] = ()
     initiator: str | None = None  # variable that takes the name of whoever started the instance
 
@@ -163,14 +167,23 @@ class ErrorConfig:
 
 
 @dataclass(frozen=True, slots=True)
+class EscalationConfig:
+    """An escalation event definition that catches. `code` None catches every escalation."""
+
+    code: str | None = None
+    code_variable: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class BoundaryConfig:
-    """kind `boundary_event` (13.5.3). Exactly one of timer, message, error."""
+    """kind `boundary_event` (13.5.3). Exactly one of timer, message, error, escalation."""
 
     attached_to: str
     interrupting: bool = True
     timer: TimerConfig | None = None
     message: MessageConfig | None = None
     error: ErrorConfig | None = None
+    escalation: EscalationConfig | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,10 +197,11 @@ class CatchConfig:
 
 @dataclass(frozen=True, slots=True)
 class ThrowConfig:
-    """kind `intermediate_throw_event`. At most one of message, link (its name)."""
+    """kind `intermediate_throw_event`. At most one of message, link (its name), escalation (its code)."""
 
     message: MessageConfig | None = None
     link: str | None = None
+    escalation: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,7 +224,7 @@ class ReceiveTaskConfig:
 
 @dataclass(frozen=True, slots=True)
 class SubprocessConfig:
-    """kind `subprocess` (13.3.4). `inputs` are set in its own scope when it is entered, and go with it."""
+    """kinds `subprocess` (13.3.4) and `event_subprocess` (13.5.4). `inputs` are set in its own scope when it is entered, and go with it."""
 
     inputs: tuple[tuple[str, Expression], ...] = ()
 
@@ -222,6 +236,7 @@ class EndConfig:
     terminate: bool = False
     message: MessageConfig | None = None
     error: str | None = None  # the code of the error that is thrown
+    escalation: str | None = None  # the code of the escalation that is thrown
 
 
 # Other kinds: exclusive_gateway, inclusive_gateway, parallel_gateway, event_based_gateway, task, manual_task (config None;

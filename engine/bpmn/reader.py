@@ -87,6 +87,7 @@ def _read_file(file: str, data: bytes, context: Context) -> list[ProcessDefiniti
             context.problem(child, f"{named(child)} is not an element that definitions may hold", "a process, or what processes refer to")
     context.messages = {child.get("id", ""): child for child in names.bpmn(root, "message")}
     context.errors = {child.get("id", ""): child for child in names.bpmn(root, "error")}
+    context.escalations = {child.get("id", ""): child for child in names.bpmn(root, "escalation")}
     places = _Places.of(processes)
     if places.count > MAX_ELEMENTS:
         context.problem(root, f"the processes have {places.count:,} elements", f"at most {MAX_ELEMENTS:,}")
@@ -209,6 +210,7 @@ class _Process:
             nodes=MappingProxyType(self.nodes),
             flows=MappingProxyType(self.flows),
             starts=MappingProxyType(starts),
+            event_subprocesses=MappingProxyType(self._event_subprocesses()),
             links=MappingProxyType(links),
             documentation=_documentation(self.element),
             line=names.line(self.element),
@@ -250,7 +252,7 @@ class _Process:
         self.table[key] = supported
         self.nodes[key] = Node(
             id=key,
-            kind=supported.kind,
+            kind=_kind(element, supported),
             name=(element.get("name") or "").strip(),
             parent=scope,
             documentation=_documentation(element),
@@ -429,6 +431,14 @@ class _Process:
                 starts.setdefault(node.parent, []).append(key)
         return {scope: tuple(found) for scope, found in starts.items()}
 
+    def _event_subprocesses(self) -> dict[str | None, tuple[str, ...]]:
+        """The event subprocesses of each scope, in document order."""
+        found: dict[str | None, list[str]] = {}
+        for key, node in self.nodes.items():
+            if node.kind == "event_subprocess":
+                found.setdefault(node.parent, []).append(key)
+        return {scope: tuple(keys) for scope, keys in found.items()}
+
     def _links(self) -> dict[str, str]:
         """Each link throw event with the first link catch event of its name in its scope; the checks name all others."""
         catches: dict[tuple[str | None, str], str] = {}
@@ -441,6 +451,11 @@ class _Process:
             if isinstance(node.config, ThrowConfig) and node.config.link is not None
         }
         return {key: catch for key, catch in throws.items() if catch is not None}
+
+
+def _kind(element: Element, supported: Supported) -> str:
+    by_event = supported.by_event if names.flag(element.get("triggeredByEvent"), default=False) else None
+    return by_event or supported.kind
 
 
 def _documentation(element: Element) -> str:

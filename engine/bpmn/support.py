@@ -28,6 +28,12 @@ class Supported:
     container: bool = False  # it has flow elements of its own
     children: frozenset[str] = frozenset()  # BPMN children that its parser reads, besides COMMON_CHILDREN
     joins: bool = True  # more than one incoming flow is meant
+    by_event: str | None = None  # the kind that it is with triggeredByEvent
+
+    @property
+    def kinds(self) -> frozenset[str]:
+        """The kinds of node that elements of this row become."""
+        return frozenset({self.kind} if self.by_event is None else {self.kind, self.by_event})
 
     @property
     def activity(self) -> bool:

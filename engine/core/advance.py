@@ -16,6 +16,7 @@ import engine.core.elements  # noqa: F401  # every module in there registers its
 from engine.bpmn.definition import Node, ProcessDefinition
 from engine.core.effects import Effects, InvariantBroken
 from engine.core.errors import throw
+from engine.core.event_subprocesses import listen
 from engine.core.joins import activate_one
 from engine.core.registry import behaviour_of
 from engine.core.run import Run
@@ -50,7 +51,7 @@ def advance(definition: ProcessDefinition, snapshot: Snapshot, trigger: Trigger,
         case Started():
             _start(run, trigger)
         case EventOccurred():
-            token, _ = _waiting(run, trigger.token_id)
+            token, _ = _waiting(run, trigger.token_id, "waiting", "listening")
             event = run.nodes[trigger.element_id]
             behaviour_of(event).occurred(run, token, event, trigger)
         case ErrorThrown():
@@ -68,9 +69,9 @@ def advance(definition: ProcessDefinition, snapshot: Snapshot, trigger: Trigger,
     return settle(run)
 
 
-def _waiting(run: Run, token_id: UUID) -> tuple[Token, Node]:
+def _waiting(run: Run, token_id: UUID, *statuses: str) -> tuple[Token, Node]:
     token = run.token(token_id)
-    if token.status != "waiting":
+    if token.status not in (statuses or ("waiting",)):
         raise InvariantBroken(f"token {token_id} at {token.element_id}: expected waiting, found {token.status}")
     return token, run.nodes[token.element_id]
 
@@ -86,6 +87,7 @@ def _start(run: Run, trigger: Started) -> None:
     if getattr(node.config, "initiator", None):
         variables[node.config.initiator] = typed(run.snapshot.started_by)
     run.assign_here(scope, variables, node.id)
+    listen(run, scope)
     run.begin_at(scope, node.id)
 
 
@@ -97,10 +99,14 @@ def _retry(run: Run, token: Token) -> None:
     token.status = "waiting"
     run.resolved.add(token.id)
     run.record("incident_resolved", token.element_id, {"item_id": str(token.id)})
-    if token.flow_id is None:
+    node = run.nodes[token.element_id]
+    if behaviour_of(node).listens:
+        run.enter(token, node, again=True)
+        run.finish_if_done(token.scope)  # it may be all that kept its scope open
+    elif token.flow_id is None:
         run.leave(token)
     else:
-        run.enter(token, run.nodes[token.element_id], again=True)
+        run.enter(token, node, again=True)
 
 
 def _cancel(run: Run, trigger: Cancelled) -> None:

@@ -16,7 +16,7 @@ FIRED = {"timer": "timer_fired", "message": "message_correlated"}
 
 
 def arm(run: Run, token: Token, event: Node) -> None:
-    """Let `token` wait for an event: a timer job or a message subscription. Error events need no row.
+    """Let `token` wait for an event: a timer job or a message subscription. Errors and escalations need no row.
 
     A boundary event whose finite cycle is over already never occurs.
     """

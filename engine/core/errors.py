@@ -1,8 +1,10 @@
-"""BPMN errors: from the activity that throws, outwards, to the first boundary event that catches (10.5.6, 13.5.3)."""
+"""BPMN errors: the first that catches, outwards, cancels what it stands for and goes on (10.5.6, 13.5.3, 13.5.4)."""
 
 from __future__ import annotations
 
 from engine.bpmn.definition import ErrorConfig, Node
+from engine.core.event_subprocesses import begin
+from engine.core.outward import catcher_of
 from engine.core.run import Run
 from engine.core.snapshot import ErrorThrown, NoHandlerForError
 from engine.core.state import Token
@@ -10,35 +12,24 @@ from engine.core.values import Variable
 
 
 def throw(run: Run, token: Token, node: Node, trigger: ErrorThrown) -> None:
-    """Cancel the activity that catches, with everything inside it, and go on at its boundary event.
+    """Cancel the activity or scope that catches, with everything inside it, and go on at the event.
 
     The error's variables become visible where the catching event is. Raises NoHandlerForError, and then nothing changed.
     """
-    found = _catcher(run, token, trigger.code)
+    found = catcher_of(run, token, "error", trigger.code)
     if found is None:
-        raise NoHandlerForError(f"error {trigger.code!r} of {node.id}: no boundary event catches it: {trigger.message}")
-    owner, event, config = found
+        raise NoHandlerForError(f"error {trigger.code!r} of {node.id}: nothing catches it: {trigger.message}")
     told = {"code": trigger.code, "message": trigger.message, "thrown_by": node.id}
-    run.record("error_caught", event.id, {**trigger.detail, **told})
-    run.interrupt(owner)
+    run.record("error_caught", found.event.id, {**trigger.detail, **told})
     variables = dict(trigger.variables)
-    if config.code_variable:
-        variables[config.code_variable] = Variable("string", trigger.code)
-    if config.message_variable:
-        variables[config.message_variable] = Variable("string", trigger.message)
-    run.assign(owner.scope, variables, event.id)
-    run.emerge(owner, event)
-
-
-def _catcher(run: Run, token: Token, code: str) -> tuple[Token, Node, ErrorConfig] | None:
-    """The innermost activity with an event for this code, an exact one before a catch-all."""
-    holder: Token | None = token
-    while holder is not None:
-        events = [run.nodes[event] for event in run.nodes[holder.element_id].attached]
-        for wanted in (code, None):
-            for event in events:
-                config = getattr(event.config, "error", None)
-                if config is not None and config.code == wanted:
-                    return holder, event, config
-        holder = holder.scope.owner
-    return None
+    assert isinstance(found.config, ErrorConfig)  # asked for an error
+    if found.config.code_variable:
+        variables[found.config.code_variable] = Variable("string", trigger.code)
+    if found.config.message_variable:
+        variables[found.config.message_variable] = Variable("string", trigger.message)
+    if found.owner is None:
+        begin(run, found.scope, found.event, variables)
+        return
+    run.interrupt(found.owner)
+    run.assign(found.scope, variables, found.event.id)
+    run.emerge(found.owner, found.event)

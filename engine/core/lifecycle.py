@@ -44,8 +44,9 @@ USER_TASK = _map(
 INSTANCE = _map(running="completed cancelled", completed="", cancelled="")
 
 # waiting: for a leaf (task, job, external task, subscription, inner scope). joining: at a gateway that still lacks
-# tokens. failed: could not go on; an incident stands beside it.
-TOKEN = _map(waiting="joining failed", joining="waiting failed", failed="waiting joining")
+# tokens. listening: for the timer or message that starts an event subprocess; it does not keep its scope open.
+# failed: could not go on; an incident stands beside it.
+TOKEN = _map(waiting="joining failed", joining="waiting failed", listening="waiting failed", failed="waiting joining listening")
 
 DEFINITION = _map(active="suspended deleting", suspended="active deleting", deleting="")
 

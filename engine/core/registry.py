@@ -24,6 +24,7 @@ class Behaviour:
     announced = True  # element_entered is written when a token arrives (a join writes it when it passes)
     holds_scope = False  # a token resting here owns an inner scope
     holds_task = False  # a token resting here has a user task
+    listens = False  # a token is made here, by no flow, to wait for an event
 
     def enter(self, run: Run, token: Token, node: Node) -> None:
         """A token arrived. Either give it a leaf to wait for (`token.wait_for`), or send it on (`run.leave`)."""
@@ -43,7 +44,7 @@ class Behaviour:
 
     def leaves_left(self, node: Node, nodes: Mapping[str, Node]) -> bool:
         """Whether a resting token may still have rows hanging off it when its work has ended: armed boundary events."""
-        return any(getattr(nodes[event].config, "error", None) is None for event in node.attached)
+        return any(nodes[event].config.timer is not None or nodes[event].config.message is not None for event in node.attached)
 
 
 BEHAVIOURS: dict[str, Behaviour] = {}

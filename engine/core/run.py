@@ -210,13 +210,22 @@ class Run:
     def end(self, token: Token) -> None:
         """The token is consumed. The last one of a scope ends the scope."""
         self._remove(token)
-        scope = token.scope
-        if not scope.tokens and not scope.unseen:
+        self.finish_if_done(token.scope)
+
+    def discard(self, token: Token) -> None:
+        """The token is not needed any more; its scope goes on."""
+        self._remove(token)
+
+    def finish_if_done(self, scope: Scope) -> None:
+        """Finish a scope in which nothing but listeners is left."""
+        if not scope.unseen and all(token.status == "listening" for token in scope.tokens):
             self.finish(scope)
 
     def finish(self, scope: Scope) -> None:
         """A scope without tokens is done: the instance completes, or the activity that owns the scope goes on."""
         scope.alive = False
+        for listener in list(scope.tokens):
+            self._remove(listener)
         owner = scope.owner
         if owner is None:
             self.ended = "completed"
@@ -321,7 +330,7 @@ class Run:
                 self._withdraw(each)
             inner.alive = False
             token.inner = None
-        elif token.settled and behaviour.holds_scope and not self.snapshot.whole:
+        elif token.settled and token.status == "waiting" and behaviour.holds_scope and not self.snapshot.whole:
             raise NeedsWholeInstance(f"element {token.element_id}: its inner scope was not loaded")
 
     def _cancel_stored_tasks(self, token: Token) -> None:

@@ -47,8 +47,8 @@ class Snapshot:
     """One instance, as much of it as the command loaded.
 
     Narrow (`whole` False): `scopes` is the chain from the token's scope up to the process, `tokens` the triggering
-    token, the tokens that own the scopes of the chain, and every token that is `joining` in a scope of the chain.
-    `crowded` names the scopes of the chain that hold a token which is not in `tokens` (so a joining one does not count).
+    token, the tokens that own the scopes of the chain, and every token that is `joining` or `listening` in a scope of the
+    chain. `crowded` names the scopes of the chain that hold a token which is not in `tokens` (so these do not count).
     `other_leaves`: the triggering token has leaves besides the one that triggered (boundary events, gateway siblings).
     `tasks`: the triggering token's open task, if the command loaded it; a boundary event that interrupts needs it.
     Whole: every scope, token and open task of the instance; `crowded` is empty.
@@ -97,7 +97,8 @@ class Completed:
 
 @dataclass(frozen=True, slots=True)
 class EventOccurred:
-    """A timer fired or a message arrived for `element_id`: a boundary or catch event, or one behind an event-based gateway.
+    """A timer fired or a message arrived for `element_id`: a boundary or catch event, one behind an event-based gateway, a
+    receive task, or the start event of an event subprocess (then the token is the one that listens).
 
     The command removes the leaf that triggered (job, subscription); what must stay open (a boundary event that does not
     interrupt) comes back as a new row in the effects.

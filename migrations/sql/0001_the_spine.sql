@@ -132,13 +132,13 @@ CREATE TABLE token (
   scope_id uuid NOT NULL CONSTRAINT fk_token_scope REFERENCES scope ON DELETE CASCADE,
   element_id text NOT NULL,
   flow_id text,
-  status text NOT NULL DEFAULT 'waiting' CONSTRAINT ck_token_status CHECK (status IN ('waiting', 'joining', 'failed')),
+  status text NOT NULL DEFAULT 'waiting' CONSTRAINT ck_token_status CHECK (status IN ('waiting', 'joining', 'listening', 'failed')),
   arrived_at timestamptz NOT NULL DEFAULT baton_clock()
 ) WITH (fillfactor = 90);
 ALTER TABLE scope ADD CONSTRAINT fk_scope_token FOREIGN KEY (token_id) REFERENCES token ON DELETE CASCADE;
 CREATE INDEX ix_token_scope ON token (scope_id);
 CREATE INDEX ix_token_instance ON token (instance_id);
-CREATE INDEX ix_token_joining ON token (scope_id) WHERE status = 'joining';
+CREATE INDEX ix_token_quiet ON token (scope_id) WHERE status IN ('joining', 'listening');
 CREATE TABLE variable (
   scope_id uuid NOT NULL CONSTRAINT fk_variable_scope REFERENCES scope ON DELETE CASCADE,
   name text NOT NULL,

@@ -7,7 +7,7 @@ import pytest
 from engine.bpmn.reader import read_files
 from tests.bpmn.models import around, file_of, model, only_problem, read
 
-MESSAGE = '<message id="m" name="M"/><error id="err"/>'
+MESSAGE = '<message id="m" name="M"/><error id="err"/><escalation id="esc"/>'
 TIMER = "<timerEventDefinition><timeDuration>PT1M</timeDuration></timerEventDefinition>"
 CATCH = f'<intermediateCatchEvent id="x">{TIMER}</intermediateCatchEvent>'
 FLOW = '<sequenceFlow id="{}" sourceRef="{}" targetRef="{}"/>'
@@ -58,7 +58,6 @@ UNSUPPORTED = [
     ('<userTask id="x" isForCompensation="true"/>', "is for compensation"),
     ('<userTask id="x" startQuantity="2"/>', "startQuantity 2"),
     ('<subProcess id="x"><startEvent id="i"/><standardLoopCharacteristics/></subProcess>', "standardLoopCharacteristics of subProcess 'x'"),
-    ('<subProcess id="x" triggeredByEvent="true"><startEvent id="i"/></subProcess>', "is an event subprocess"),
     ('<nosuch id="x"/>', "nosuch 'x' is not supported"),
     ('<other:thing id="x"/>', "thing (urn:other) 'x' is not supported"),
     ('<serviceTask id="x" camunda:class="org.x.Y"/>', "bound by camunda:class"),
@@ -150,6 +149,12 @@ def test_a_faulty_form_field_is_refused(fields: str, part: str) -> None:
 
 
 START = '<startEvent id="s"/>'
+BY_EVENT = '<subProcess id="h" triggeredByEvent="true">{}</subProcess>'
+NEWS = '<startEvent id="on" isInterrupting="false"><messageEventDefinition messageRef="m"/></startEvent>'
+NEWS_TOO = NEWS.replace('"on"', '"on2"')
+FAULT = '<startEvent id="on" isInterrupting="false"><errorEventDefinition/></startEvent>'
+LOUD = '<subProcess id="{}" triggeredByEvent="true"><startEvent id="{}"><escalationEventDefinition/></startEvent></subProcess>'
+PLAIN = '<startEvent id="i"/>'
 THROW = '<intermediateThrowEvent id="{}"><linkEventDefinition name="{}"/></intermediateThrowEvent>'
 LINK = '<intermediateCatchEvent id="{}"><linkEventDefinition name="{}"/></intermediateCatchEvent>'
 STRUCTURES = [
@@ -225,7 +230,47 @@ STRUCTURES = [
     ),
     (f'{START}<userTask id="t"/><userTask id="t"/>', "t", "has the id 't' of userTask 't' in line 3"),
     (f'{START}<endEvent id="e"><messageEventDefinition messageRef="m"/></endEvent>', "e", "has no destination"),
-    (f'{START}<endEvent id="e"><escalationEventDefinition/></endEvent>', "e", "with an escalationEventDefinition is not supported"),
+    (f'{START}<endEvent id="e"><signalEventDefinition/></endEvent>', "e", "with a signalEventDefinition is not supported"),
+    (f'{START}<endEvent id="e"><escalationEventDefinition/></endEvent>', "e", "names no escalation"),
+    (f'{START}<endEvent id="e"><escalationEventDefinition escalationRef="gone"/></endEvent>', "e", "the escalation 'gone', which does not"),
+    (f'{START}<endEvent id="e"><escalationEventDefinition escalationRef="esc"/></endEvent>', "e", "which has no code"),
+    (
+        f'{START}<intermediateThrowEvent id="t"><escalationEventDefinition escalationRef="esc"/></intermediateThrowEvent>',
+        "t",
+        "throws escalation 'esc', which has no code",
+    ),
+    ('<startEvent id="s"><errorEventDefinition/></startEvent>', "s", "starts a process by an error or escalation"),
+    ('<startEvent id="s"><escalationEventDefinition/></startEvent>', "s", "starts a process by an error or escalation"),
+    (
+        f'{START}<subProcess id="u"><startEvent id="i"><escalationEventDefinition/></startEvent></subProcess>',
+        "i",
+        "starts an embedded subprocess by an event",
+    ),
+    (f"{START}{BY_EVENT.format('')}", "h", "is an event subprocess with 0 start events"),
+    (f"{START}{BY_EVENT.format(NEWS + NEWS_TOO)}", "h", "is an event subprocess with 2 start events"),
+    (f"{START}{BY_EVENT.format(PLAIN)}", "i", "starts an event subprocess without an event"),
+    (
+        f"{START}{BY_EVENT.format(FAULT)}",
+        "on",
+        "by an error and does not interrupt",
+    ),
+    (f"{START}{BY_EVENT.format(NEWS)}{FLOW.format('f', 's', 'h')}", "f", "leads to or from the event subprocess 'h'"),
+    (
+        f'{START}{BY_EVENT.format(NEWS)}<boundaryEvent id="b" attachedToRef="h">{TIMER}</boundaryEvent>',
+        "b",
+        "is attached to subProcess 'h'",
+    ),
+    (
+        f"{START}{LOUD.format('h', 'on')}{LOUD.format('k', 'on2')}",
+        "on2",
+        "catches every escalation like 'on' in the same scope",
+    ),
+    (
+        f'{START}<subProcess id="t"><startEvent id="i"/></subProcess><boundaryEvent id="b" attachedToRef="t"><escalationEventDefinition/>'
+        f'</boundaryEvent><boundaryEvent id="c" attachedToRef="t"><escalationEventDefinition/></boundaryEvent>',
+        "c",
+        "catches every escalation like 'b' on the same activity",
+    ),
     (f'{START}<endEvent id="e"><errorEventDefinition/></endEvent>', "e", "names no error"),
     (f'{START}<endEvent id="e"><errorEventDefinition errorRef="gone"/></endEvent>', "e", "the error 'gone', which does not exist"),
     (f'{START}<endEvent id="e"><errorEventDefinition errorRef="err"/></endEvent>', "e", "throws error 'err', which has no code"),

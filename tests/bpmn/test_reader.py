@@ -35,7 +35,8 @@ def test_a_model_with_one_of_everything_is_read() -> None:
     found = definition(model("every_element"))
     assert (found.key, found.name, found.documentation) == ("every_element", "Every element", "One of everything that is supported.")
     more = definition(model("more_elements"))
-    assert {node.kind for node in (*found.nodes.values(), *more.nodes.values())} == {row.kind for row in support.TABLE.values()}
+    kinds = frozenset().union(*(row.kinds for row in support.TABLE.values()))
+    assert {node.kind for node in (*found.nodes.values(), *more.nodes.values())} == kinds
     assert found.starts == {None: ("start", "start_nightly", "start_by_message"), "pick": ("pick_start",)}
     assert found.nodes["reserve"].parent == found.nodes["none_left"].parent == "pick"
     assert found.nodes["pick"].attached == ("remind", "halted")
@@ -258,6 +259,27 @@ def test_a_boundary_event_that_has_no_time_to_happen_is_warned_about() -> None:
         (warning,) = read(around(host, more=late)).warnings
         assert (warning.element_id, "never occurs" in warning.what) == ("b", True)
     assert read(around('<userTask id="x"/>', more=late)).warnings == ()
+
+
+def test_an_escalation_boundary_on_a_task_is_warned_about_and_on_a_subprocess_not() -> None:
+    event = '<boundaryEvent id="b" attachedToRef="x"><escalationEventDefinition/></boundaryEvent>'
+    (warning,) = read(around('<userTask id="x"/>', more=event)).warnings
+    assert (warning.element_id, "throws no escalation" in warning.what) == ("b", True)
+    inside = '<startEvent id="i"/><sequenceFlow id="g" sourceRef="i" targetRef="j"/><endEvent id="j"/>'
+    assert read(around(f'<subProcess id="x">{inside}</subProcess>', more=event)).warnings == ()
+
+
+def test_event_subprocesses_are_listed_by_scope_and_their_start_says_whether_it_interrupts() -> None:
+    event = '<messageEventDefinition messageRef="m"/>'
+    handler = '<subProcess id="{}" triggeredByEvent="true"><startEvent id="{}" {}>{}</startEvent>{}</subProcess>'
+    inner = handler.format("k", "on2", 'isInterrupting="false"', event, "")
+    body = f'<startEvent id="s"/>{handler.format("h", "on", "", event, inner)}'
+    found = definition(file_of(body, root='<message id="m" name="M"/>'))
+    assert found.event_subprocesses == {None: ("h",), "h": ("k",)}
+    assert found.starts == {None: ("s",), "h": ("on",), "k": ("on2",)}
+    assert [found.nodes[key].config.interrupting for key in ("on", "on2")] == [True, False]
+    assert {node.kind for node in found.nodes.values()} == {"start_event", "event_subprocess"}
+    assert found.warnings == ()
 
 
 def test_a_handler_that_no_worker_knows_is_warned_about() -> None:

@@ -48,6 +48,7 @@ def test_every_kind_has_the_configuration_that_it_documents() -> None:
         "user_task": UserTaskConfig,
         "service_task": ServiceTaskConfig,
         "subprocess": SubprocessConfig,
+        "event_subprocess": SubprocessConfig,
         "exclusive_gateway": type(None),
         "inclusive_gateway": type(None),
         "parallel_gateway": type(None),

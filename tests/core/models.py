@@ -16,6 +16,7 @@ from engine.bpmn.definition import (
     CatchConfig,
     EndConfig,
     ErrorConfig,
+    EscalationConfig,
     Flow,
     MessageConfig,
     Node,
@@ -49,14 +50,37 @@ def message_end(name: str, destination: str, body: str | None = None) -> Node:
     return Node("", "end_event", config=EndConfig(message=message))
 
 
+def by_event() -> Node:
+    """An event subprocess; its start event is inside, made by `on_event`."""
+    return Node("", "event_subprocess", config=SubprocessConfig())
+
+
+def on_event(
+    *, after: str | None = None, on: str | None = None, error: str | None = None, escalation: str | None = None, interrupting: bool = True
+) -> Node:
+    """`error="*"` and `escalation="*"` catch every code."""
+    config = StartConfig(
+        timer=timer(after) if after else None,
+        message=message(on) if on else None,
+        error=ErrorConfig(None if error == "*" else error) if error else None,
+        escalation=EscalationConfig(None if escalation == "*" else escalation, "code") if escalation else None,
+        interrupting=interrupting,
+    )
+    return Node("", "start_event", config=config)
+
+
+def escalation_end(code: str) -> Node:
+    return Node("", "end_event", config=EndConfig(escalation=code))
+
+
 def error_end(code: str) -> Node:
     return Node("", "end_event", config=EndConfig(error=code))
 
 
-def throw(*, sends: str | None = None, link: str | None = None) -> Node:
+def throw(*, sends: str | None = None, link: str | None = None, escalation: str | None = None) -> Node:
     """`sends`: the name of a message, delivered to http://there."""
     message = MessageConfig(parse(sends), destination=parse("http://there")) if sends else None
-    return Node("", "intermediate_throw_event", config=ThrowConfig(message=message, link=link))
+    return Node("", "intermediate_throw_event", config=ThrowConfig(message=message, link=link, escalation=escalation))
 
 
 def link(name: str) -> Node:
@@ -123,12 +147,23 @@ def catch(*, after: str | None = None, on: str | None = None, key: str | None = 
 
 
 def boundary(
-    attached_to: str, *, after: str | None = None, on: str | None = None, error: str | None = None, interrupting: bool = True, **config: Any
+    attached_to: str,
+    *,
+    after: str | None = None,
+    on: str | None = None,
+    error: str | None = None,
+    escalation: str | None = None,
+    interrupting: bool = True,
+    **config: Any,
 ) -> Node:
-    """`error="*"` catches every code; `config` goes to the ErrorConfig."""
-    caught = ErrorConfig(None if error == "*" else error, **config) if error else None
+    """`error="*"` and `escalation="*"` catch every code; `config` goes to the ErrorConfig or EscalationConfig."""
     events = BoundaryConfig(
-        attached_to, interrupting, timer=timer(after) if after else None, message=message(on) if on else None, error=caught
+        attached_to,
+        interrupting,
+        timer=timer(after) if after else None,
+        message=message(on) if on else None,
+        error=ErrorConfig(None if error == "*" else error, **config) if error else None,
+        escalation=EscalationConfig(None if escalation == "*" else escalation, **config) if escalation else None,
     )
     return Node("", "boundary_event", config=events)
 
@@ -158,6 +193,7 @@ def model(
         nodes={name: _wired(node, flows, nodes, parents.get(name), defaults) for name, node in nodes.items()},
         flows=flows,
         starts=_starts(nodes, parents),
+        event_subprocesses=_event_subprocesses(nodes, parents),
         links=_links(nodes, parents),
     )
 
@@ -179,6 +215,14 @@ def _wired(node: Node, flows: Mapping[str, Flow], nodes: Mapping[str, Node], par
         default=next((flow for flow in outgoing if flow in defaults), None),
         attached=tuple(name for name, each in nodes.items() if getattr(each.config, "attached_to", None) == node.id),
     )
+
+
+def _event_subprocesses(nodes: Mapping[str, Node], parents: Mapping[str, str]) -> dict[str | None, tuple[str, ...]]:
+    found: dict[str | None, tuple[str, ...]] = {}
+    for name, node in nodes.items():
+        if node.kind == "event_subprocess":
+            found[parents.get(name)] = (*found.get(parents.get(name), ()), name)
+    return found
 
 
 def _links(nodes: Mapping[str, Node], parents: Mapping[str, str]) -> dict[str, str]:

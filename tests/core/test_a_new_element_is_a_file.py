@@ -89,4 +89,4 @@ def test_without_its_parser_the_file_is_refused_and_without_its_behaviour_it_is_
 
 def test_every_supported_kind_has_a_behaviour() -> None:
     """The reader lets no kind through that the core cannot run."""
-    assert {supported.kind for supported in support.TABLE.values()} <= set(registry.BEHAVIOURS)
+    assert frozenset().union(*(supported.kinds for supported in support.TABLE.values())) <= set(registry.BEHAVIOURS)

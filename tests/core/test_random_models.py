@@ -1,7 +1,7 @@
 """Random block-structured models, driven to the end in random order: never stuck, nothing left, no row named twice.
 
 Blocks: task, job, script, receive task, sequence, parallel, exclusive, inclusive, link, error end, loop,
-subprocess, terminate, event gateway, boundary events of both kinds.
+subprocess, event subprocesses, escalation, terminate, event gateway, boundary events of both kinds.
 `World` checks after every step that each token waits for something, and that a narrow snapshot decides as the whole does.
 """
 
@@ -17,13 +17,16 @@ from hypothesis import strategies as st
 from engine.bpmn.definition import Node, ProcessDefinition
 from tests.core.models import (
     boundary,
+    by_event,
     catch,
     end,
     error_end,
+    escalation_end,
     first_event,
     inc,
     link,
     model,
+    on_event,
     par,
     receive,
     script,
@@ -45,7 +48,7 @@ BLOCKS: st.SearchStrategy[Block] = st.recursive(
     lambda inner: st.one_of(
         st.tuples(st.sampled_from(["sequence", "parallel", "exclusive", "inclusive"]), st.lists(inner, min_size=2, max_size=3)),
         st.tuples(
-            st.sampled_from(["loop", "subprocess", "interrupted_subprocess", "terminated", "failing"]),
+            st.sampled_from(["loop", "subprocess", "interrupted_subprocess", "terminated", "failing", "watched"]),
             st.lists(inner, min_size=1, max_size=1),
         ),
     ),
@@ -135,6 +138,33 @@ class Drawing:
         self.link(name, merge)
         self.link(caught, merge)
         return name, merge
+
+    def _watched(self, inner: list[Block], owner: str | None) -> tuple[str, str]:
+        """A subprocess with event subprocesses of every kind, and ways inside it to the error and the escalation."""
+        name, _ = self._subprocess(inner, owner)
+        begin = next(each for each in self.members[name] if self.elements[each].kind == "start_event")
+        task, way, broken, loud = (
+            self.add(user(), name),
+            self.add(xor(), name),
+            self.add(error_end("BROKEN"), name),
+            self.add(escalation_end("LOUD"), name),
+        )
+        self.link(begin, task)
+        self.link(task, way)
+        self.link(way, broken, when="${pick == 1}")
+        self.link(way, loud, otherwise=True)
+        events = [
+            on_event(on="NEWS"),
+            on_event(after="R2/PT1H", interrupting=False),
+            on_event(error="*"),
+            on_event(escalation="LOUD", interrupting=False),
+        ]
+        for begins in events:
+            handler = self.add(by_event(), name)
+            first, work, last = self.add(begins, handler), self.add(service(), handler), self.add(end(), handler)
+            self.link(first, work)
+            self.link(work, last)
+        return name, name
 
     def _sequence(self, inner: list[Block], owner: str | None) -> tuple[str, str]:
         drawn = [self.draw(block, owner) for block in inner]

@@ -161,7 +161,7 @@ class World:
         return effects
 
     def narrow(self, trigger: Trigger, leaf: Leaf | None = None) -> Snapshot:
-        """As the contract says: the chain of scopes, its owners, the trigger's token, joining tokens, crowded scopes."""
+        """As the contract says: the chain of scopes, its owners, the trigger's token, quiet tokens, crowded scopes."""
         token = self.tokens.get(getattr(trigger, "token_id", None))  # type: ignore[arg-type]
         chain: dict[UUID, ScopeState] = {}
         tokens = {token.id: token} if token else {}
@@ -171,7 +171,8 @@ class World:
             if scope.token_id is not None:
                 tokens[scope.token_id] = self.tokens[scope.token_id]
             scope = self.scopes.get(scope.parent_id) if scope.parent_id else None
-        tokens |= {each.id: each for each in self.tokens.values() if each.status == "joining" and each.scope_id in chain}
+        quiet = ("joining", "listening")
+        tokens |= {each.id: each for each in self.tokens.values() if each.status in quiet and each.scope_id in chain}
         crowded = frozenset(each.scope_id for each in self.tokens.values() if each.id not in tokens) & frozenset(chain)
         return Snapshot(**self._ids(), scopes=chain, tokens=tokens, crowded=crowded, **self._others(trigger, leaf))
 

@@ -11,7 +11,7 @@ def begun() -> World:
 
 def test_a_letter_that_no_rule_fits_is_answered_over_the_error_and_the_link() -> None:
     run = begun()
-    assert (run.open, run.variables["amount"]) == (["rule"], 42)
+    assert (run.open, run.variables["amount"]) == (["no_more", "rule", "too_long"], 42)
     run.complete("rule", rule=None)
     assert run.ended == "completed"
     assert run.new("element_entered")[1:] == [
@@ -29,3 +29,17 @@ def test_a_letter_with_a_rule_waits_for_its_answer() -> None:
     assert (waiting.message_name, waiting.correlation_key) == ("ANSWER", "t-1")
     assert "element_left milestone" in run.new()
     assert run.receive("wait").ended == "completed"
+
+
+def test_what_takes_long_escalates_and_the_subprocess_goes_on() -> None:
+    run = begun().fire("too_long")
+    assert run.open == ["ask_why", "no_more", "rule", "too_long"]
+    assert run.variables["code"] == "SLOW"
+    run.fire("too_long")
+    assert run.open == ["ask_why", "ask_why", "no_more", "rule"]
+
+
+def test_a_message_to_the_process_withdraws_all_of_it() -> None:
+    run = begun().fire("too_long").receive("no_more")
+    assert run.ended == "completed"
+    assert run.new("element_left")[-2:] == ["element_left withdrawn_end", "element_left withdrawn"]

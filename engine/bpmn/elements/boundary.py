@@ -1,4 +1,4 @@
-"""Boundary events: timer, message, error (BPMN 2.0.2, 10.5.4 and 13.5.3)."""
+"""Boundary events: timer, message, error, escalation (BPMN 2.0.2, 10.5.4 and 13.5.3)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from engine.bpmn.support import Supported, register
 
 def register_all() -> None:
     supported = Supported("boundary_event", "boundary", parse)
-    for event in ("timerEventDefinition", "messageEventDefinition", "errorEventDefinition"):
+    for event in ("timerEventDefinition", "messageEventDefinition", "errorEventDefinition", "escalationEventDefinition"):
         register("boundaryEvent", supported, event=event)
 
 
@@ -30,4 +30,5 @@ def parse(element: Element, context: Context) -> BoundaryConfig:
         timer=events.timer(element, context),
         message=events.message(element, context),
         error=error,
+        escalation=events.escalation(element, context),
     )

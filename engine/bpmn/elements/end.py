@@ -1,4 +1,4 @@
-"""End events: none, terminate, message, error (BPMN 2.0.2, 10.5.3)."""
+"""End events: none, terminate, message, error, escalation (BPMN 2.0.2, 10.5.3)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from engine.bpmn.support import Supported, register
 def register_all() -> None:
     supported = Supported("end_event", "end", parse)
     register("endEvent", supported)
-    for event in ("terminateEventDefinition", "messageEventDefinition", "errorEventDefinition"):
+    for event in ("terminateEventDefinition", "messageEventDefinition", "errorEventDefinition", "escalationEventDefinition"):
         register("endEvent", supported, event=event)
 
 
@@ -21,4 +21,5 @@ def parse(element: Element, context: Context) -> EndConfig:
         terminate=events.definition_of(element, "terminateEventDefinition") is not None,
         message=events.thrown_message(element, context),
         error=events.thrown_error(element, context),
+        escalation=events.thrown_escalation(element, context),
     )

@@ -1,10 +1,10 @@
-"""Event definitions: timer, message, error (BPMN 2.0.2, 10.5.5). Shared by the parsers of events."""
+"""Event definitions: timer, message, error, escalation, link (BPMN 2.0.2, 10.5.5). Shared by the parsers of events."""
 
 from __future__ import annotations
 
 from engine.bpmn import names
 from engine.bpmn.context import MAX_NAME, Context, named
-from engine.bpmn.definition import ErrorConfig, MessageConfig, TimerConfig
+from engine.bpmn.definition import ErrorConfig, EscalationConfig, MessageConfig, TimerConfig
 from engine.bpmn.names import ZEEBE, Element
 from engine.expressions import Expression
 
@@ -167,6 +167,43 @@ def error(event: Element, context: Context) -> ErrorConfig | None:
     if found is None:
         return None
     return ErrorConfig((found.get("errorCode") or "").strip() or None, code_variable, message_variable)
+
+
+def escalation(event: Element, context: Context) -> EscalationConfig | None:
+    """An escalation to catch. Without escalationRef, or with an escalation that has no code, it catches every one."""
+    definition = definition_of(event, "escalationEventDefinition")
+    if definition is None:
+        return None
+    code_variable = context.attribute(definition, "escalationCodeVariable")
+    context.report_unread(definition)
+    found = _escalation_element(event, definition, context)
+    return EscalationConfig((found.get("escalationCode") or "").strip() or None if found is not None else None, code_variable)
+
+
+def thrown_escalation(event: Element, context: Context) -> str | None:
+    """The code of the escalation that an event throws."""
+    definition = definition_of(event, "escalationEventDefinition")
+    if definition is None:
+        return None
+    context.report_unread(definition)
+    found = _escalation_element(event, definition, context)
+    if found is not None and (code := (found.get("escalationCode") or "").strip()):
+        return code
+    if found is not None:
+        why = "an escalationCode: escalations are caught by it"
+        context.problem(definition, f"{named(event)} throws {named(found)}, which has no code", why)
+    elif names.reference(definition.get("escalationRef")) is None:
+        context.problem(definition, f"{named(event)} names no escalation", "an escalationRef")
+    return None
+
+
+def _escalation_element(event: Element, definition: Element, context: Context) -> Element | None:
+    wanted = names.reference(definition.get("escalationRef"))
+    found = context.escalations.get(wanted) if wanted is not None else None
+    if wanted is not None and found is None:
+        what = f"{named(event)} refers to the escalation {wanted!r}, which does not exist"
+        context.problem(definition, what, "the id of an escalation of this file")
+    return found
 
 
 def _error_element(event: Element, definition: Element, context: Context) -> Element | None:

@@ -1,8 +1,8 @@
-"""Start events: none, timer, message (BPMN 2.0.2, 10.5.2)."""
+"""Start events: none, timer, message; in event subprocesses also error and escalation (BPMN 2.0.2, 10.5.2)."""
 
 from __future__ import annotations
 
-from engine.bpmn import forms
+from engine.bpmn import forms, names
 from engine.bpmn.context import Context
 from engine.bpmn.definition import StartConfig
 from engine.bpmn.elements import events
@@ -13,14 +13,18 @@ from engine.bpmn.support import Supported, register
 def register_all() -> None:
     supported = Supported("start_event", "start", parse)
     register("startEvent", supported)
-    register("startEvent", supported, event="timerEventDefinition")
-    register("startEvent", supported, event="messageEventDefinition")
+    for event in ("timerEventDefinition", "messageEventDefinition", "errorEventDefinition", "escalationEventDefinition"):
+        register("startEvent", supported, event=event)
 
 
 def parse(element: Element, context: Context) -> StartConfig:
+    """Where which event may stand is checked by the reader, which knows what is around it."""
     return StartConfig(
         timer=events.timer(element, context),
         message=events.message(element, context),
+        error=events.error(element, context),
+        escalation=events.escalation(element, context),
+        interrupting=names.flag(element.get("isInterrupting"), default=True),
         fields=forms.fields(element, context),
         initiator=context.attribute(element, "initiator"),
     )

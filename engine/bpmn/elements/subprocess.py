@@ -1,4 +1,4 @@
-"""Embedded subprocess (BPMN 2.0.2, 10.3.5 and 13.3.4). Its flow elements are read by the reader."""
+"""Embedded and event subprocesses (BPMN 2.0.2, 10.3.5, 13.3.4 and 13.5.4). Their flow elements are read by the reader."""
 
 from __future__ import annotations
 
@@ -11,12 +11,14 @@ from engine.bpmn.support import Supported, register
 
 
 def register_all() -> None:
-    register("subProcess", Supported("subprocess", "activity", parse, conditional=True, container=True))
+    supported = Supported("subprocess", "activity", parse, conditional=True, container=True, by_event="event_subprocess")
+    register("subProcess", supported)
 
 
 def parse(element: Element, context: Context) -> SubprocessConfig:
-    if names.flag(element.get("triggeredByEvent"), default=False):
-        why = "an embedded subprocess; event subprocesses are not supported yet"
-        context.problem(element, f"{named(element)} is an event subprocess", why)
     refuse_outputs(element, context)
-    return SubprocessConfig(inputs=inputs(element, context))
+    given = inputs(element, context)
+    if given and names.flag(element.get("triggeredByEvent"), default=False):
+        what = f"{named(element)} is an event subprocess and has input parameters"
+        context.problem(element, what, "none: it sees the variables of the scope around it, and what came with its event")
+    return SubprocessConfig(inputs=given)

@@ -1,4 +1,4 @@
-"""Intermediate throw events: none, message, link (BPMN 2.0.2, 10.5.4)."""
+"""Intermediate throw events: none, message, link, escalation (BPMN 2.0.2, 10.5.4)."""
 
 from __future__ import annotations
 
@@ -12,9 +12,13 @@ from engine.bpmn.support import Supported, register
 def register_all() -> None:
     supported = Supported("intermediate_throw_event", "throw", parse)
     register("intermediateThrowEvent", supported)
-    for event in ("messageEventDefinition", "linkEventDefinition"):
+    for event in ("messageEventDefinition", "linkEventDefinition", "escalationEventDefinition"):
         register("intermediateThrowEvent", supported, event=event)
 
 
 def parse(element: Element, context: Context) -> ThrowConfig:
-    return ThrowConfig(message=events.thrown_message(element, context), link=events.link(element, context))
+    return ThrowConfig(
+        message=events.thrown_message(element, context),
+        link=events.link(element, context),
+        escalation=events.thrown_escalation(element, context),
+    )

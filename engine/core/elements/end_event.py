@@ -1,4 +1,4 @@
-"""End events (10.5.3, 13.5.6): none, terminate (of its own scope only), message (an outbox delivery), error.
+"""End events (10.5.3, 13.5.6): none, terminate (of its own scope only), message (an outbox delivery), error, escalation.
 
 An error that nothing around it catches is an incident at the end event (kind `uncaught_error`): its token rests there, the
 other tokens go on, and an operator decides. The standard leaves it open (13.5.3).
@@ -9,6 +9,7 @@ from typing import cast
 from engine.bpmn.definition import EndConfig, Node
 from engine.core.deliveries import message_delivery
 from engine.core.errors import throw
+from engine.core.escalations import escalate
 from engine.core.registry import Behaviour, register
 from engine.core.run import CannotGoOn, Run
 from engine.core.snapshot import ErrorThrown, NoHandlerForError
@@ -26,7 +27,11 @@ class EndEvent(Behaviour):
         if config.terminate:
             run.withdraw_others(token.scope, token)
         run.record("element_left", node.id)
-        run.end(token)
+        if config.escalation is not None:
+            token.status = "moving"
+            escalate(run, token, node, config.escalation)
+        if token.alive:  # else an event that interrupts has caught the escalation
+            run.end(token)
 
     def _throw(self, run: Run, token: Token, node: Node, code: str) -> None:
         """Whoever catches the error cancels the activity around, and this token with it."""

@@ -1,9 +1,10 @@
-"""Intermediate throw events (10.5.4, 13.5.2): none, message (an outbox delivery), link (goes on at its catch event)."""
+"""Intermediate throw events (10.5.4, 13.5.2): none, message (an outbox delivery), link (goes on at its catch), escalation."""
 
 from typing import cast
 
 from engine.bpmn.definition import Node, ThrowConfig
 from engine.core.deliveries import message_delivery
+from engine.core.escalations import escalate
 from engine.core.registry import Behaviour, register
 from engine.core.run import Run
 from engine.core.state import Token
@@ -17,7 +18,10 @@ class IntermediateThrowEvent(Behaviour):
             return
         if config.message is not None:
             message_delivery(run, token, node, config.message)
-        run.leave(token)
+        if config.escalation is not None:
+            escalate(run, token, node, config.escalation)
+        if token.alive:  # else an event that interrupts has caught the escalation
+            run.leave(token)
 
     def _jump(self, run: Run, token: Token, node: Node) -> None:
         """A link is a flow that is not drawn (10.5.5)."""

@@ -2,6 +2,7 @@
 
 from engine.bpmn.definition import Node, SubprocessConfig
 from engine.core.activity import Activity
+from engine.core.event_subprocesses import listen
 from engine.core.reading import inputs_of
 from engine.core.registry import register
 from engine.core.run import CannotGoOn, Run
@@ -20,6 +21,7 @@ class Subprocess(Activity):
         inputs = {name: typed(value) for name, value in inputs_of(run, token, config.inputs).items()}
         scope = run.add_scope(token.scope, token, node.id)
         run.assign_here(scope, inputs, node.id)
+        listen(run, scope)
         run.begin_at(scope, starts[0])
 
     def scope_emptied(self, run: Run, owner: Token, node: Node) -> None:

@@ -78,12 +78,12 @@ class Scope(Base):
 class Token(Base):
     __tablename__ = "token"
     __table_args__ = (
-        CheckConstraint("status IN ('waiting', 'joining', 'failed')", name="ck_token_status"),
+        CheckConstraint("status IN ('waiting', 'joining', 'listening', 'failed')", name="ck_token_status"),
         ForeignKeyConstraint(["instance_id"], ["process_instance.id"], name="fk_token_instance", ondelete="CASCADE"),
         ForeignKeyConstraint(["scope_id"], ["scope.id"], name="fk_token_scope", ondelete="CASCADE"),
         PrimaryKeyConstraint("id", name="pk_token"),
         Index("ix_token_instance", "instance_id"),
-        Index("ix_token_joining", "scope_id", postgresql_where=text("status = 'joining'")),
+        Index("ix_token_quiet", "scope_id", postgresql_where=text("status IN ('joining', 'listening')")),
         Index("ix_token_scope", "scope_id"),
         {"postgresql_with": {"fillfactor": 90}},
     )

@@ -92,9 +92,9 @@ BEGIN
           SELECT json_object_agg(v.name, json_build_array(v.type, v.value)) FROM variable v WHERE v.scope_id = at_scope))),
         'tokens', json_build_array(token),
         'joining', (SELECT json_agg(json_build_array(j.id, j.scope_id, j.element_id, j.flow_id, j.status))
-          FROM token j WHERE j.scope_id = at_scope AND j.status = 'joining'),
+          FROM token j WHERE j.scope_id = at_scope AND j.status IN ('joining', 'listening')),
         'crowded', CASE WHEN EXISTS (
-          SELECT FROM token o WHERE o.scope_id = at_scope AND o.id <> at_token AND o.status <> 'joining') THEN chain END,
+          SELECT FROM token o WHERE o.scope_id = at_scope AND o.id <> at_token AND o.status NOT IN ('joining', 'listening')) THEN chain END,
         'other_leaves', siblings, 'tasks', tasks)
       FROM process_instance i JOIN process_instance r ON r.id = i.root_id WHERE i.id = at_instance);
   END IF;
@@ -108,13 +108,13 @@ BEGIN
       'scopes', (SELECT json_agg(json_build_array(c.id, c.parent_id, c.element_id, c.token_id, (
           SELECT json_object_agg(v.name, json_build_array(v.type, v.value)) FROM variable v WHERE v.scope_id = c.id)))
         FROM scope c WHERE c.id = ANY (chain)),
-      -- The token itself and the owners of the scopes that it lies in; and what waits at joins there.
+      -- The token itself and the owners of the scopes that it lies in; what waits at joins there, and what listens there.
       'tokens', (SELECT json_agg(json_build_array(o.id, o.scope_id, o.element_id, o.flow_id, o.status)) FROM token o
         WHERE o.id = at_token OR o.id = ANY (ARRAY(SELECT c.token_id FROM scope c WHERE c.id = ANY (chain)))),
       'joining', (SELECT json_agg(json_build_array(j.id, j.scope_id, j.element_id, j.flow_id, j.status))
-        FROM token j WHERE j.scope_id = ANY (chain) AND j.status = 'joining'),
+        FROM token j WHERE j.scope_id = ANY (chain) AND j.status IN ('joining', 'listening')),
       'crowded', ARRAY(SELECT c FROM unnest(chain) c WHERE EXISTS (
-          SELECT FROM token o WHERE o.scope_id = c AND o.id <> at_token AND o.status <> 'joining'
+          SELECT FROM token o WHERE o.scope_id = c AND o.id <> at_token AND o.status NOT IN ('joining', 'listening')
             AND NOT EXISTS (SELECT FROM scope q WHERE q.token_id = o.id AND q.id = ANY (chain)))),
       'other_leaves', siblings, 'tasks', tasks)
     FROM (SELECT 1) one

@@ -1,0 +1,63 @@
+"""Who catches an error or escalation: from where it is thrown outwards, the first that fits (10.5.6, 13.5.3, 13.5.4).
+
+At each level the boundary events of the activity come first, then the event subprocesses of the scope that it lies in; an
+exact code comes before a catch-all. What an event subprocess throws is not caught by itself, and beside an interrupting one
+by none of its scope: it has taken the place of everything there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from engine.bpmn.definition import ErrorConfig, EscalationConfig, Node
+from engine.core.run import Run
+from engine.core.state import Scope, Token
+
+
+@dataclass(frozen=True, slots=True)
+class Catcher:
+    """An event that catches: at the border of the activity of `owner`, or (owner None) starting a subprocess of `scope`."""
+
+    event: Node
+    config: ErrorConfig | EscalationConfig
+    scope: Scope
+    owner: Token | None
+
+
+def catcher_of(run: Run, token: Token, what: str, code: str) -> Catcher | None:
+    """Who catches the `what` (error or escalation) of this code that `token` throws."""
+    for level in _levels(run, token, what):
+        for wanted in (code, None):
+            for catcher in level:
+                if catcher.config.code == wanted:
+                    return catcher
+    return None
+
+
+def _levels(run: Run, token: Token, what: str) -> Iterator[list[Catcher]]:
+    holder: Token | None = token
+    while holder is not None:
+        node, scope = run.nodes[holder.element_id], holder.scope
+        yield list(_catchers(run, node.attached, what, scope, holder))
+        if not _interrupts(run, node):
+            beside = (key for key in run.definition.event_subprocesses.get(scope.element_id, ()) if key != node.id)
+            starts = [start for key in beside for start in run.definition.starts[key]]
+            yield list(_catchers(run, starts, what, scope, None))
+        holder = scope.owner
+
+
+def _catchers(run: Run, events: Iterable[str], what: str, scope: Scope, owner: Token | None) -> Iterator[Catcher]:
+    for key in events:
+        event = run.nodes[key]
+        config = getattr(event.config, what, None)
+        if config is not None:
+            yield Catcher(event, config, scope, owner)
+
+
+def _interrupts(run: Run, node: Node) -> bool:
+    """Whether a token here stands for an interrupting event subprocess that runs."""
+    if node.kind != "event_subprocess":
+        return False
+    (start,) = run.definition.starts[node.id]
+    return bool(run.nodes[start].config.interrupting)

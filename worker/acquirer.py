@@ -14,9 +14,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from engine.commands.outcome import Lease
+from engine.commands.outcome import Lease, Refusal
 from engine.db.acquire import Acquired, acquire_deliveries, acquire_jobs
-from engine.db.load import load_batch
+from engine.db.load import Work, load_batch
 from engine.db.outbox import load_requests
 from engine.failpoints import failpoint
 from engine.logs import line
@@ -166,15 +166,15 @@ class Acquirer:
             if found is None:
                 # Cancelled since, or held: then it is ours still, and goes back unspent.
                 self._settle(item, gone=not lane.deliveries)
-            elif not lane.deliveries and found.held:
-                self._settle(item, gone=False)
+            elif not lane.deliveries and (found.held or _marked(found)):
+                self._settle(item, gone=False, because=_marked(found))
             else:
                 items.append(item)
         return items
 
-    def _settle(self, item: Item, *, gone: bool) -> None:
+    def _settle(self, item: Item, *, gone: bool, because: Refusal | None = None) -> None:
         if not gone:
-            self._runner.hand_back(item)
+            self._runner.hand_back(item, because=because)
         self._renewals.let_go(item.held)
         logger.info(line(f"{item.row.kind}_not_started", item=item.row.item_id, reason="gone" if gone else "held"))
 
@@ -184,6 +184,14 @@ class Acquirer:
             self._database.is_gone(problem)
         else:
             logger.error(line("acquisition_broken", problem=f"{type(problem).__name__}: {problem}"), exc_info=problem)
+
+
+def _marked(work: Work) -> Refusal | None:
+    """Why nothing in the item's case may move now, as the batch was read; the job that cancels it goes on."""
+    mark = work.ahead.mark if work.ahead is not None and work.kind != "cancel" else None
+    if mark is None:
+        return None
+    return Refusal.INSTANCE_CANCELLING if mark == "cancelling" else Refusal.INSTANCE_SUSPENDED
 
 
 def _running(runner: Runner, item: Item) -> Callable[[], None]:

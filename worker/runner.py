@@ -13,8 +13,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from engine.commands import deliveries, jobs, leases
+from engine.commands.cancel import cancel_some
 from engine.commands.deliver_message import deliver_message
-from engine.commands.outcome import ItemDone, ItemFailed, ItemReleased, Lease, Rejected
+from engine.commands.outcome import CaseShrunk, ItemDone, ItemFailed, ItemReleased, Lease, Refusal, Rejected
 from engine.commands.start_by_timer import start_by_timer
 from engine.config import Settings
 from engine.db.acquire import Acquired
@@ -30,6 +31,9 @@ from worker.outbox import Delivered, send
 from worker.renewals import Renewals
 
 logger = logging.getLogger("baton.worker")
+
+NOT_NOW = frozenset({Refusal.INSTANCE_SUSPENDED, Refusal.INSTANCE_CANCELLING, Refusal.DEFINITION_SUSPENDED, Refusal.DEFINITION_DELETING})
+"""What is refused for the sake of its case or definition has not failed: it goes back, and its attempt is not spent."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,9 +91,9 @@ class Runner:
             failure = failed(problem)
         return self._report(item, lambda conn: self._fail(conn, item, failure))
 
-    def hand_back(self, item: Item) -> Any:
-        """Give an item back that was not started: its attempt is not spent (R5)."""
-        return self._report(item, lambda conn: leases.release(conn, item.lease))
+    def hand_back(self, item: Item, *, because: Refusal | None = None, started: bool = False) -> Any:
+        """Give an item back that was not started, or that may not go on: its attempt is not spent (R5)."""
+        return self._report(item, lambda conn: leases.release(conn, item.lease, because=because, started=started))
 
     def _advance(self, item: Item) -> Any:
         if item.broken is not None:
@@ -101,12 +105,32 @@ class Runner:
             case "service":
                 return self._serve(item)
             case "timer":
-                return self._report(item, lambda conn: jobs.fire_timer(conn, item.lease))
+                return self._take(item, lambda conn: jobs.fire_timer(conn, item.lease))
             case "start_timer":
-                return self._report(item, lambda conn: start_by_timer(conn, item.lease))
+                return self._take(item, lambda conn: start_by_timer(conn, item.lease))
             case "message":
-                return self._report(item, lambda conn: deliver_message(conn, item.lease))
+                return self._take(item, lambda conn: deliver_message(conn, item.lease))
+            case "cancel":
+                return self._cancel(item)
         raise ValueError(f"job {item.row.item_id}: expected a kind this worker asked for, found {item.row.job_kind!r}")
+
+    def _take(self, item: Item, step: Callable[[Connection], Any]) -> Any:
+        """Run a step of the item's case; where the case may not move now, the item goes back."""
+        outcome = self._report(item, step)
+        if isinstance(outcome, Rejected) and outcome.refusal in NOT_NOW:
+            return self.hand_back(item, because=outcome.refusal, started=True)
+        return outcome
+
+    def _cancel(self, item: Item) -> Any:
+        """Take a large case apart, step by step under one lease. Told to stop, another worker goes on where this one was."""
+        while True:
+            outcome = self._report(item, lambda conn: cancel_some(conn, item.lease))
+            if not isinstance(outcome, CaseShrunk):
+                return outcome
+            if item.held.lost.is_set():
+                return "dropped"
+            if item.held.cancelled:
+                return self.hand_back(item, started=True)
 
     # ---- service jobs
 
@@ -117,7 +141,7 @@ class Runner:
         failpoint("effect.after")
         if item.held.lost.is_set():
             return "dropped"
-        return self._report(item, lambda conn: self._tell(conn, item, outcome))
+        return self._take(item, lambda conn: self._tell(conn, item, outcome))
 
     def _handle(self, item: Item, work: Work) -> Outcome:
         handler = self._handlers[work.topic]

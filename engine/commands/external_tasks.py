@@ -306,7 +306,8 @@ JOIN process_instance i ON i.id = e.instance_id
 JOIN process_definition d ON d.id = e.definition_id
 JOIN token t ON t.id = e.token_id
 JOIN scope s ON s.id = t.scope_id
-WHERE e.id = ANY (%(ids)s) AND e.status = 'leased' AND e.held = '{}'
+JOIN process_instance r ON r.id = e.root_id
+WHERE e.id = ANY (%(ids)s) AND e.status = 'leased' AND e.held = '{}' AND r.mark IS DISTINCT FROM 'cancelling'
 """
 _KNOWN = (
     "SELECT EXISTS (SELECT FROM external_task WHERE id = %(id)s AND tenant_id = %(tenant_id)s)"

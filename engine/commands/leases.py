@@ -21,6 +21,7 @@ from engine.ids import new_id
 from engine.text import shortened
 
 REASON_LENGTH = 500
+LATER = 10.0  # seconds until what was refused for its case's sake is free again
 LOOKS = 20  # how often a lease may change hands between a write that missed and the read that says why
 
 
@@ -45,12 +46,17 @@ def renew(conn: Connection, leases: Iterable[Lease], *, lease_seconds: float | N
 
 
 @command
-def release(conn: Connection, lease: Lease, *, actor: str = "engine") -> ItemReleased | Rejected:
+def release(
+    conn: Connection, lease: Lease, *, actor: str = "engine", because: Refusal | None = None, started: bool = False
+) -> ItemReleased | Rejected:
     """Hand back an item that was not started: the attempt is given back, so a rolling deployment spends none (R5).
+
+    `because`: it may not go on now (its case is suspended or being cancelled, its definition suspended). That is no
+    attempt either, even if the handler ran; it is free again after `LATER` seconds.
 
     Locks: the item. Refuses: LEASE_LOST.
     """
-    if release_item(conn, lease, actor) or was_released(conn, lease):
+    if release_item(conn, lease, actor, because=because, started=started) or was_released(conn, lease):
         return ItemReleased(lease.item_id)
     rejected: Rejected = refuse(conn, "release", actor, "", Rejected(Refusal.LEASE_LOST, item_id=lease.item_id))
     return rejected
@@ -104,9 +110,16 @@ def _take_away(conn: Connection, kind: str, values: dict[str, Any], requested: b
         return False
 
 
-def release_item(conn: Connection, lease: Lease, actor: str) -> bool:
-    """Hand it back if it is still held under this lease."""
-    values = {"item_id": lease.item_id, "number": lease.number, "actor": actor}
+def release_item(conn: Connection, lease: Lease, actor: str, *, because: Refusal | None = None, started: bool = False) -> bool:
+    """Hand it back if it is still held under this lease. Work of a case that is being cancelled is held from then on."""
+    values = {
+        "item_id": lease.item_id,
+        "number": lease.number,
+        "actor": actor,
+        "wait": 0.0 if because is None else LATER,
+        "because": because and because.value,
+        "unstarted": not started,
+    }
     with commit_point(conn, "command.before_commit"):
         return cursor_of(conn).execute(_RELEASE[lease.kind], values).fetchone() is not None
 
@@ -120,17 +133,26 @@ def was_released(conn: Connection, lease: Lease) -> bool:
     return row is not None
 
 
+# A cancel is never taken back, so the mark may be read unlocked. Deliveries are still sent, and the cancel's own job goes on.
+_CANCELLING = "'cancelling' FROM process_instance r WHERE r.id = j.root_id AND r.mark = 'cancelling'"
+_HELD = {
+    "job": f"j.held || ARRAY(SELECT {_CANCELLING} AND j.kind <> 'cancel')",
+    "external_task": f"j.held || ARRAY(SELECT {_CANCELLING})",
+    "delivery": "j.held",
+}
 _RELEASE = {
     table: f"""
 WITH leaf AS (
-  UPDATE {table} j SET status = 'available', attempts = j.attempts - 1, available_at = baton_clock(),
+  UPDATE {table} j SET status = 'available', attempts = j.attempts - 1, held = {_HELD[table]},
+    available_at = baton_clock() + make_interval(secs => %(wait)s::float8),
     lease_owner = NULL, lease_expires_at = NULL, leased_at = NULL
   WHERE j.id = %(item_id)s AND j.status = 'leased' AND j.lease_number = %(number)s
   RETURNING j.*
 ), event AS (
   INSERT INTO history (at, tenant_id, root_id, instance_id, definition_id, kind, element_id, actor, item_id, data)
   SELECT baton_clock(), tenant_id, root_id, instance_id, definition_id, '{table}_released', element_id, %(actor)s, id,
-    jsonb_build_object('lease_number', lease_number, 'attempt', attempts + 1, 'unstarted', true)
+    jsonb_strip_nulls(jsonb_build_object('lease_number', lease_number, 'attempt', attempts + 1,
+      'unstarted', %(unstarted)s::boolean, 'because', %(because)s::text))
   FROM leaf
 )
 SELECT id FROM leaf

@@ -117,6 +117,15 @@ class InstanceStarted:
 @dataclass(frozen=True, slots=True)
 class InstanceCancelled:
     instance_id: UUID
+    finishing: bool = False  # too large for one transaction: marked, and a job ends it in steps
+
+
+@dataclass(frozen=True, slots=True)
+class CaseShrunk:
+    """One step of a large cancel was taken, under a lease that goes on."""
+
+    item_id: UUID
+    rows: int
 
 
 @dataclass(frozen=True, slots=True)

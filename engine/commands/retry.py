@@ -12,6 +12,7 @@ from uuid import UUID
 
 from psycopg import errors
 
+from engine.commands.audit import Audit
 from engine.commands.may import may
 from engine.commands.outcome import Actor, FieldProblem, ItemRetried, Refusal, Rejected
 from engine.commands.requests import WRITE_REQUEST, Request, encode, is_repeat, recorded, request_for
@@ -122,6 +123,7 @@ def _retry_token(conn: Connection, kind: str, item_id: UUID, actor: Actor, attem
         outcome=lambda _, __: ItemRetried(item_id, attempts),
         request=request,
         lock_first=True,
+        audit=Audit("retry", "token", item_id, detail={"attempts": attempts}),
     )
     match take(conn, step):
         case Rejected() as rejected:

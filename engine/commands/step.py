@@ -15,6 +15,7 @@ from uuid import UUID
 
 from psycopg import errors
 
+from engine.commands.audit import Audit, note
 from engine.commands.outcome import Actor, Refusal, Rejected
 from engine.commands.requests import WRITE_REQUEST, Request, encode, is_repeat, recorded, refuse
 from engine.commands.transaction import Connection, transaction
@@ -41,6 +42,7 @@ class Step:
     `kind`, `leaf_id`: the row that triggers (locks.LEAF). `judge` sees what was loaded and refuses or not; it is asked
     again after the lock. `trigger` tells the core what happened. `outcome` is what a repeat of `request` shall be told.
     `ahead`: the case as it was read earlier, instead of the unlocked read; the write compares its revision all the same.
+    `audit`: a row beside the write, of steps that lock first.
     """
 
     kind: str
@@ -53,6 +55,7 @@ class Step:
     lock_first: bool = False
     whole: bool = False
     ahead: Loaded | None = None
+    audit: Audit | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +85,7 @@ def take(conn: Connection, step: Step) -> Taken | Repeated | Rejected:
 
 
 def _take(conn: Connection, step: Step) -> Taken | Rejected:
-    if step.lock_first:
+    if step.lock_first or step.audit is not None:
         return _locked(conn, step)
     loaded = _ahead(conn, step) or read_case(conn, step.kind, step.leaf_id, whole=step.whole)
     refused = step.judge(loaded)
@@ -130,6 +133,8 @@ def _locked(conn: Connection, step: Step) -> Taken | Rejected:
         at = write(conn, change)
         if at is None:
             raise InvariantBroken(f"{step.kind} {step.leaf_id}: expected its guards to hold under the root's lock, found them stale")
+        if step.audit is not None:
+            note(conn, step.audit, tenant_id=change.snapshot.tenant_id, actor=step.actor, at=at)
     return Taken(loaded, change.effects, at)
 
 

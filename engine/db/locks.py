@@ -118,6 +118,8 @@ PUBLISHER_KEYS = (
 # core; keys and the message itself after the write.
 DELIVERY = "SELECT baton_lock_delivery(%s, %s)"
 TAKE_MESSAGE = "SELECT baton_take_message(%s, %s::uuid[], %s::uuid[], %s, %s)"
+# One step of a large cancel: the root, the job, and then what it takes apart.
+CANCEL_SOME = "SELECT baton_cancel_some(%s, %s, %s)"
 # A delivery that found nothing to do ends its job, under the locks of DELIVERY.
 END_DELIVERY = (
     "WITH leaf AS (DELETE FROM job l WHERE l.id = %(item_id)s AND l.status = 'leased' AND l.lease_number = %(lease_number)s"

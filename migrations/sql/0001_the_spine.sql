@@ -200,7 +200,7 @@ CREATE INDEX ix_inbox_entry_candidate ON inbox_entry (tenant_id, kind, name, cre
 CREATE TABLE job (
   id uuid CONSTRAINT pk_job PRIMARY KEY,
   tenant_id text NOT NULL DEFAULT '',
-  kind text NOT NULL CONSTRAINT ck_job_kind CHECK (kind IN ('service', 'timer', 'start_timer', 'message')),
+  kind text NOT NULL CONSTRAINT ck_job_kind CHECK (kind IN ('service', 'timer', 'start_timer', 'message', 'cancel')),
   topic text NOT NULL DEFAULT '',
   instance_id uuid CONSTRAINT fk_job_instance REFERENCES process_instance ON DELETE CASCADE,
   root_id uuid,

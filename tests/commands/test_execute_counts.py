@@ -158,10 +158,10 @@ def test_failing_costs_one(conn: psycopg.Connection, monkeypatch: pytest.MonkeyP
     assert count(monkeypatch, lambda: fail_job(conn, lease, error="no")) == 1
 
 
-def test_cancelling_costs_two(conn: psycopg.Connection, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cancelling_costs_four_its_size_the_lock_the_write_and_the_audit(conn: psycopg.Connection, monkeypatch: pytest.MonkeyPatch) -> None:
     deployed(conn, model("start -> a -> end", a=user(**ASSIGNED)))
     case = started(conn)
-    assert count(monkeypatch, lambda: cancel_instance(conn, case.instance_id, actor=OP, reason="", request_id="x")) == 2
+    assert count(monkeypatch, lambda: cancel_instance(conn, case.instance_id, actor=OP, reason="", request_id="x")) == 4
 
 
 def test_a_delivery_that_opens_the_next_subscription_costs_four_at_most(conn: psycopg.Connection, monkeypatch: pytest.MonkeyPatch) -> None:

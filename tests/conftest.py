@@ -1,6 +1,6 @@
 """Fixtures that every test may use. The server comes from DATABASE_URL, or is started from the wheel for this run.
 
-`database_url`  a fresh copy of the migrated template, dropped afterwards (committed data, any number of connections)
+`database_url`  an empty, migrated database for the test alone (committed data, any number of connections)
 `committed_db`  one autocommit connection to such a copy
 `db`            the same connection kind, on one shared copy, inside a transaction that is rolled back
 `clock`         moves the database's clock: `clock.advance(seconds=31)`
@@ -11,15 +11,13 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from datetime import timedelta
-from itertools import count
 
 import psycopg
 import pytest
 
 from engine.db.migrate import migrate
 from engine.db.session import connect, plain_url
-
-NUMBERS = count(1)
+from tests.databases import Databases, in_database
 
 TEST_CLOCK = """
 CREATE TABLE test_clock (ahead interval NOT NULL);
@@ -58,17 +56,11 @@ def server_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         server.stop()
 
 
-def _in(url: str, database: str) -> str:
-    from sqlalchemy.engine import make_url
-
-    return make_url(url).set(database=database).render_as_string(hide_password=False)
-
-
 @pytest.fixture(scope="session")
 def template_url(server_url: str) -> Iterator[str]:
     """A migrated database with the movable clock, copied by the others and never written."""
     name = f"baton_template_{os.getpid()}"
-    url = _in(server_url, name)
+    url = in_database(server_url, name)
     with psycopg.connect(server_url, autocommit=True) as admin:
         admin.execute(f"CREATE DATABASE {name}")
     migrate(url)
@@ -79,15 +71,19 @@ def template_url(server_url: str) -> Iterator[str]:
         admin.execute(f"DROP DATABASE {name} WITH (FORCE)")
 
 
+@pytest.fixture(scope="session")
+def databases(server_url: str, template_url: str) -> Iterator[Databases]:
+    lender = Databases(server_url, template_url, prefix=f"baton_test_{os.getpid()}")
+    yield lender
+    lender.close()
+
+
 @pytest.fixture
-def database_url(server_url: str, template_url: str) -> Iterator[str]:
-    """A fresh copy of the template for this test alone."""
-    name = f"baton_test_{os.getpid()}_{next(NUMBERS)}"
-    with psycopg.connect(server_url, autocommit=True) as admin:
-        admin.execute(f"CREATE DATABASE {name} TEMPLATE {template_url.rsplit('/', 1)[1]} STRATEGY file_copy")
-    yield _in(server_url, name)
-    with psycopg.connect(server_url, autocommit=True) as admin:
-        admin.execute(f"DROP DATABASE {name} WITH (FORCE)")
+def database_url(databases: Databases) -> Iterator[str]:
+    """An empty, migrated database for this test alone."""
+    url = databases.lend()
+    yield url
+    databases.take_back(url)
 
 
 @pytest.fixture
@@ -97,13 +93,8 @@ def committed_db(database_url: str) -> Iterator[psycopg.Connection]:
 
 
 @pytest.fixture(scope="session")
-def shared_database_url(server_url: str, template_url: str) -> Iterator[str]:
-    name = f"baton_shared_{os.getpid()}"
-    with psycopg.connect(server_url, autocommit=True) as admin:
-        admin.execute(f"CREATE DATABASE {name} TEMPLATE {template_url.rsplit('/', 1)[1]} STRATEGY file_copy")
-    yield _in(server_url, name)
-    with psycopg.connect(server_url, autocommit=True) as admin:
-        admin.execute(f"DROP DATABASE {name} WITH (FORCE)")
+def shared_database_url(databases: Databases) -> str:
+    return databases.lend()
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from alembic.migration import MigrationContext
 
 from engine.db.models import Base
 from engine.db.session import connect, make_engine
-from tests.conftest import _in
+from tests.databases import in_database
 
 CLOCK = """
 CREATE FUNCTION baton_now() RETURNS timestamptz LANGUAGE sql STABLE AS 'SELECT statement_timestamp()';
@@ -51,7 +51,7 @@ def made_by_models(server_url: str) -> Iterator[str]:
     with psycopg.connect(server_url, autocommit=True) as admin:
         admin.execute(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
         admin.execute(f"CREATE DATABASE {name}")
-    url = _in(server_url, name)
+    url = in_database(server_url, name)
     with connect(url) as conn:
         conn.execute(CLOCK)
     engine = make_engine(url)

@@ -161,9 +161,7 @@ def cancel_some(conn: Connection, lease: Lease, *, most: int = STEP_ROWS) -> Cas
 
 # Up to a limit: of a case with a million rows only so many are looked at.
 _AFFECTED = """
-WITH of AS MATERIALIZED (
-  SELECT i.id FROM process_instance i WHERE i.root_id = %(root_id)s AND i.status = 'running' LIMIT %(limit)s
-)
+WITH of AS MATERIALIZED (SELECT i.id FROM process_instance i WHERE i.root_id = %(root_id)s)
 SELECT count(*) FROM (
   SELECT FROM of JOIN token t ON t.instance_id = of.id
   UNION ALL SELECT FROM of JOIN scope s ON s.instance_id = of.id

@@ -8,8 +8,12 @@ from threading import Barrier
 from uuid import UUID, uuid4
 
 import psycopg
+import pytest
 
+from engine.commands import cancel
 from engine.commands.external_tasks import acquire_external_tasks
+from engine.commands.outcome import CaseShrunk, Lease
+from engine.db.acquire import acquire_jobs
 from engine.db.session import connect
 from tests.web.operations import OLGA, Client, deployed, failed_external_task, one, started
 from tests.web.rows import Rows
@@ -194,6 +198,37 @@ def test_an_instance_is_cancelled_once_with_a_reason_and_the_second_is_told_by_w
     assert late.status_code == 409
     assert "Olga Petrova cancelled this" in in_words(late.text)
     assert one(committed_db, "SELECT status FROM user_task") == "cancelled"
+
+
+def test_a_large_instance_shows_that_it_is_being_cancelled_until_the_job_is_done(
+    client_for: Client, committed_db: psycopg.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cancel, "AT_ONCE", 0)
+    deployed(committed_db, "a_task_a_delivery_a_task")
+    here = started(committed_db, "relay", business_key="INV-1")
+    olga = client_for("olga")
+    assert olga.post(f"/operations/instances/{here}/cancel", {"reason": "sent twice", "request_id": "o"}).status_code == 303
+    html = olga.get(f"/operations/instances/{here}?cancel=1").text
+    page = in_words(html)
+    assert "The instance is being cancelled. It is large" in page
+    assert "Cancelling" in page
+    assert "nothing in it moves any more, and a job withdraws what is left" in page
+    assert "No worker is alive to do it." in page
+    assert "Cancel…" not in page and "for good?" not in page, "it is being done already"
+    assert "Cancellation" in in_words(olga.get("/operations/jobs?kind=cancel").text)
+    late = olga.post(f"/operations/instances/{here}/cancel", {"request_id": "again"})
+    assert late.status_code == 409
+    assert "The instance is being cancelled" in in_words(late.text)
+
+    committed_db.execute("UPDATE job SET status = 'failed', attempts = max_attempts WHERE kind = 'cancel'")
+    assert "give it new attempts" in olga.get(f"/operations/instances/{here}").text
+    committed_db.execute("UPDATE job SET status = 'available', attempts = 0 WHERE kind = 'cancel'")
+    [item] = acquire_jobs(committed_db, owner="w", capabilities=[("cancel", "")], limit=1, lease_seconds=30, workers=1)
+    lease = Lease(item.kind, item.item_id, item.number, item.owner)
+    while isinstance(cancel.cancel_some(committed_db, lease), CaseShrunk):
+        pass
+    page = in_words(olga.get(f"/operations/instances/{here}").text)
+    assert "Cancelled" in page and "sent twice" in page and "nothing in it moves" not in page
 
 
 # ---- the outbox

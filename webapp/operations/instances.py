@@ -103,6 +103,8 @@ def cancel(instance_id: UUID) -> Response:
     back = url_for("operations.instance", instance_id=instance_id)
     if isinstance(outcome, Rejected):
         return actions.refused(outcome, back=back, what="cancel the instance")
+    if outcome.finishing:
+        return actions.done("The instance is being cancelled. It is large, so a job withdraws what is left of it.", back=back)
     return actions.done("The instance is cancelled.", back=back)
 
 

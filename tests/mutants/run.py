@@ -33,6 +33,7 @@ LIKELY = {
     "engine/db/acquire.py": ("commands/test_acquire", "races/test_leaf_races", "races/test_waits", "commands/test_leases"),
     "engine/db/lo": ("db/test_guards_of_every_member", "races/test_waits", "db/test_batches", "commands/test_stale_numbers"),
     "engine/db/statements.py": ("db/test_guards_of_every_member", "races/test_waits"),
+    "engine/db/sql/baton_cancel": ("commands/test_cancel_bounded", "races/test_cancelling"),
     "engine/db/sql": ("races/test_waits", "races/test_case_races", "db/test_batches", "commands/test_deliver_message"),
     "engine/db": ("db/test_batches", "commands/test_upkeep"),
     "engine/commands/de": ("commands/test_stale_numbers", "races/test_waits"),
@@ -66,7 +67,6 @@ class Workshop:
     def __init__(self, folder: Path, server: str) -> None:
         self.folder, self.server = folder, server
         self.times = count(int(time.time()) - 10_000_000)
-        self.database_names = re.compile(r"baton_\w+")
         skipped = shutil.ignore_patterns("__pycache__", "*.pyc", ".*cache")
         for name in COPIED:
             if (ROOT / name).is_dir():
@@ -108,7 +108,7 @@ class Workshop:
     def run(self, tests: Sequence[str], seconds: float, *, stop: bool = True) -> tuple[str, str, str]:
         """(word, by, output) of one run of pytest."""
         command = [sys.executable, "-m", "pytest", "-q", "--tb=short", "-rfE", "-o", "addopts=", "-p", "no:cacheprovider"]
-        command += ["-p", "tests.mutants.one_database", *(["-x"] if stop else []), *(f"--ignore={each}" for each in APART), *tests]
+        command += ["-p", "tests.mutants.patience", *(["-x"] if stop else []), *(f"--ignore={each}" for each in APART), *tests]
         told = os.environ | {"BATON_TEST_SERVER": self.server}
         process = subprocess.Popen(command, cwd=self.folder, env=told, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         try:

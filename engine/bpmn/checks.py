@@ -90,6 +90,8 @@ def _event_subprocesses(structure: Structure) -> None:
     for key, node in structure.nodes.items():
         if node.kind != EVENT_SUBPROCESS:
             continue
+        if node.loop is not None:
+            structure.problem(key, "is an event subprocess with loop characteristics", "none: each occurrence of its event begins it")
         starts = structure.starts.get(key, ())
         if len(starts) != 1 and (starts or not _has_refused_start(structure.sources[key])):
             structure.problem(key, f"is an event subprocess with {len(starts)} start events", "one, with an event")
@@ -267,8 +269,12 @@ def _links(structure: Structure) -> None:
 def _receivers_that_start(structure: Structure) -> None:
     """10.3.3.3: a receive task that starts instances has no incoming flows."""
     for key, node in structure.nodes.items():
-        if isinstance(node.config, ReceiveTaskConfig) and node.config.instantiate and node.incoming:
+        if not (isinstance(node.config, ReceiveTaskConfig) and node.config.instantiate):
+            continue
+        if node.incoming:
             structure.problem(key, "starts instances and has an incoming flow", "none, or instantiate false")
+        if node.loop is not None:
+            structure.problem(key, "starts instances and has loop characteristics", "none: its message starts an instance once")
 
 
 def _gateways_without_way_out(structure: Structure) -> None:
@@ -294,6 +300,7 @@ def _boundaries_that_never_occur(structure: Structure) -> None:
 
 
 def _takes_no_time(node: Node) -> bool:
+    """Looped ones neither: without waiting they are all done in one step."""
     match node.config:
         case None:
             return node.kind in ("task", "manual_task")

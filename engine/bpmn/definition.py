@@ -36,6 +36,27 @@ class Flow:
 
 
 @dataclass(frozen=True, slots=True)
+class StandardLoop:
+    """Do it again while the condition holds (10.3.8.1, 13.3.6). Without a condition it is done `maximum` times."""
+
+    condition: Expression | None = None
+    test_before: bool = False
+    maximum: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class MultiInstance:
+    """Do it for each of several (10.3.8.2, 13.3.7). Exactly one of cardinality and collection."""
+
+    sequential: bool = False
+    cardinality: Expression | None = None
+    collection: Expression | None = None
+    element: str | None = None  # the variable that takes the item of the collection
+    index: str = "loopCounter"  # the variable that counts, from 0
+    until: Expression | None = None  # completionCondition
+
+
+@dataclass(frozen=True, slots=True)
 class Node:
     """A flow node. `parent` is the id of the enclosing subprocess, None at the top of the process."""
 
@@ -50,6 +71,7 @@ class Node:
     documentation: str = ""
     line: int | None = None
     config: Any = None
+    loop: StandardLoop | MultiInstance | None = None  # activities
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,10 +8,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Sequence
+from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
-from engine.bpmn import checks, elements, names, support
+from lxml import etree
+
+from engine.bpmn import checks, elements, loops, names, support
 from engine.bpmn.context import MAX_NAME, Context, named
 from engine.bpmn.definition import BoundaryConfig, CatchConfig, Flow, Node, Problem, ProcessDefinition, ThrowConfig
 from engine.bpmn.names import BPMN, Element
@@ -22,6 +25,8 @@ from engine.expressions import Expression
 elements.load()
 
 MAX_ELEMENTS = 20_000  # nodes, flows, and what they directly hold, of all executable processes of a file
+
+MAX_COPIED = 2_000_000  # bytes of the event definitions that events refer to
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +93,7 @@ def _read_file(file: str, data: bytes, context: Context) -> list[ProcessDefiniti
     context.messages = {child.get("id", ""): child for child in names.bpmn(root, "message")}
     context.errors = {child.get("id", ""): child for child in names.bpmn(root, "error")}
     context.escalations = {child.get("id", ""): child for child in names.bpmn(root, "escalation")}
+    _resolve_event_definitions(root, processes, context)
     places = _Places.of(processes)
     if places.count > MAX_ELEMENTS:
         context.problem(root, f"the processes have {places.count:,} elements", f"at most {MAX_ELEMENTS:,}")
@@ -95,6 +101,31 @@ def _read_file(file: str, data: bytes, context: Context) -> list[ProcessDefiniti
     _check_ids(root, processes, context)
     found = [_Process(process, places, context).read() for process in processes]
     return [definition for definition in found if definition is not None]
+
+
+def _resolve_event_definitions(root: Element, processes: list[Element], context: Context) -> None:
+    """10.5.5: an event may refer to an event definition beside the processes. It is read as if it stood in the event."""
+    shared = {child.get("id"): child for child in names.elements(root) if names.local(child).endswith("EventDefinition")}
+    room = MAX_COPIED
+    for process in processes:
+        for reference in list(process.iter(f"{{{BPMN}}}eventDefinitionRef")):
+            event, wanted = reference.getparent(), names.reference(names.text(reference))
+            found = shared.get(wanted)
+            if event is None:
+                continue
+            if found is None:
+                what = f"{named(event)} refers to the event definition {wanted!r}, which does not exist"
+                context.problem(event, what, "the id of an event definition beside the processes of this file")
+                continue
+            room -= len(etree.tostring(found))
+            if room < 0:  # a few lines could stand for gigabytes
+                why = f"at most {MAX_COPIED:,} bytes of them, counted at each event"
+                context.problem(event, "the event definitions that events refer to are too large", why)
+                return
+            definition = deepcopy(found)
+            if "id" in definition.attrib:
+                del definition.attrib["id"]  # it would be there twice
+            event.replace(reference, definition)
 
 
 def _processes(root: Element, context: Context) -> list[Element]:
@@ -247,6 +278,7 @@ class _Process:
             return  # named by _check_ids
         self._check_common(element, supported)
         config = supported.parse(element, self.context)
+        loop = loops.parse(element, self.context) if supported.activity else None
         self.context.report_unread(element)
         self.sources[key] = element
         self.table[key] = supported
@@ -258,6 +290,7 @@ class _Process:
             documentation=_documentation(element),
             line=names.line(element),
             config=config,
+            loop=loop,
         )
         if default := names.reference(element.get("default")):
             self.defaults[key] = default
@@ -274,10 +307,10 @@ class _Process:
             why = support.INSTEAD.get(tag, "an element of the list in docs/bpmn.md")
             self.context.problem(element, f"{named(element)} is not supported", why)
             return None
-        if list(names.bpmn(element, "eventDefinitionRef")) or len(events) > 1:
-            self.context.problem(
-                element, f"{named(element)} has several event definitions, or refers to one", "one event definition inside the event"
-            )
+        if next(names.bpmn(element, "eventDefinitionRef"), None) is not None:
+            return None  # to nothing, which is named already
+        if len(events) > 1:
+            self.context.problem(element, f"{named(element)} has several event definitions", "one event definition")
             return None
         event = names.local(events[0]) if events else None
         if (found := TABLE.get((tag, event))) is not None:
@@ -299,6 +332,8 @@ class _Process:
                 continue
             if tag in support.DATA:
                 self._warn_of_data(child)
+            elif tag in support.LOOPS and supported.activity:
+                continue  # read with the activity
             elif not supported.container or tag in support.LOOPS:
                 why = support.INSTEAD.get(tag, f"a {names.local(element)} without it")
                 self.context.problem(child, f"{tag} of {named(element)} is not supported", why)

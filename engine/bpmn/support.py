@@ -93,7 +93,7 @@ DATA = frozenset(
     {"ioSpecification", "dataInputAssociation", "dataOutputAssociation", "property", "dataInput", "dataOutput", "inputSet", "outputSet"}
 )
 
-# Children of activities that change how often they run: refused even where other children are flow elements.
+# Children of activities that change how often they run (engine.bpmn.loops); refused on everything else.
 LOOPS = frozenset({"multiInstanceLoopCharacteristics", "standardLoopCharacteristics"})
 
 # Children of definitions. Those that executable processes refer to are looked up by their ids.
@@ -146,8 +146,6 @@ ROOT_ELEMENTS = frozenset(
 INSTEAD = {
     "callActivity": "an embedded subProcess; called processes are not supported yet",
     "complexGateway": "exclusive, inclusive and parallel gateways",
-    "multiInstanceLoopCharacteristics": "an activity without it; multi-instance activities are not supported yet",
-    "standardLoopCharacteristics": "a loop drawn with an exclusive gateway",
     "potentialOwner": "candidateUsers and candidateGroups",
     "humanPerformer": "assignee",
 }

@@ -26,8 +26,9 @@ class Activity(Behaviour):
         return trigger.variables
 
     def enter(self, run: Run, token: Token, node: Node) -> None:
-        for event in node.attached:
-            arm(run, token, run.nodes[event])
+        if not token.scope.is_iteration:  # else they belong to all iterations together
+            for event in node.attached:
+                arm(run, token, run.nodes[event])
         self.begin(run, token, node)
 
     def completed(self, run: Run, token: Token, node: Node, trigger: Completed) -> None:

@@ -12,13 +12,14 @@ from datetime import datetime
 from typing import assert_never
 from uuid import UUID
 
-import engine.core.elements  # noqa: F401  # every module in there registers its kind
+import engine.core.elements  # every module in there registers its kind
+import engine.core.loops  # noqa: F401  # and so does this one
 from engine.bpmn.definition import Node, ProcessDefinition
 from engine.core.effects import Effects, InvariantBroken
 from engine.core.errors import throw
 from engine.core.event_subprocesses import listen
 from engine.core.joins import activate_one
-from engine.core.registry import behaviour_of
+from engine.core.registry import behaviour_at, behaviour_of
 from engine.core.run import Run
 from engine.core.settle import settle
 from engine.core.snapshot import (
@@ -47,7 +48,7 @@ def advance(definition: ProcessDefinition, snapshot: Snapshot, trigger: Trigger,
     match trigger:
         case Completed():
             token, node = _waiting(run, trigger.token_id)
-            behaviour_of(node).completed(run, token, node, trigger)
+            behaviour_at(token, node).completed(run, token, node, trigger)
         case Started():
             _start(run, trigger)
         case EventOccurred():

@@ -27,6 +27,7 @@ class NewScope:
     token_id: UUID | None
     element_id: str | None
     path: tuple[UUID, ...]  # from the process scope to this one, both included
+    counters: Mapping[str, Any] = field(default_factory=dict)  # of loops
 
 
 @dataclass(slots=True)
@@ -153,6 +154,7 @@ class Effects:
 
     new_scopes: list[NewScope] = field(default_factory=list)
     gone_scopes: list[UUID] = field(default_factory=list)
+    counters: dict[UUID, Mapping[str, Any]] = field(default_factory=dict)  # of scopes that stay
     new_tokens: list[NewToken] = field(default_factory=list)
     moved_tokens: list[MovedToken] = field(default_factory=list)
     gone_tokens: list[UUID] = field(default_factory=list)
@@ -176,7 +178,7 @@ class Effects:
     def check(self) -> None:
         """Raise InvariantBroken if a row is named twice."""
         for name, ids in (
-            ("scope", [s.id for s in self.new_scopes] + self.gone_scopes),
+            ("scope", [s.id for s in self.new_scopes] + self.gone_scopes + list(self.counters)),
             ("token", [t.id for t in self.new_tokens] + [t.id for t in self.moved_tokens] + self.gone_tokens),
             ("task", [t.id for t in self.tasks] + self.cancelled_tasks),
         ):

@@ -39,6 +39,9 @@ def _levels(run: Run, token: Token, what: str) -> Iterator[list[Catcher]]:
     holder: Token | None = token
     while holder is not None:
         node, scope = run.nodes[holder.element_id], holder.scope
+        if scope.is_iteration:  # boundary events belong to the whole of a looped activity
+            holder = scope.parent.owner if scope.parent is not None else None
+            continue
         yield list(_catchers(run, node.attached, what, scope, holder))
         if not _interrupts(run, node):
             beside = (key for key in run.definition.event_subprocesses.get(scope.element_id, ()) if key != node.id)

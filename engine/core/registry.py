@@ -46,8 +46,13 @@ class Behaviour:
         """Whether a resting token may still have rows hanging off it when its work has ended: armed boundary events."""
         return any(nodes[event].config.timer is not None or nodes[event].config.message is not None for event in node.attached)
 
+    def leave_iteration(self, run: Run, token: Token, node: Node) -> None:
+        """An iteration of a looped activity is done."""
+        raise InvariantBroken(f"element {node.id} ({node.kind}): is not looped, but an iteration ended")
+
 
 BEHAVIOURS: dict[str, Behaviour] = {}
+LOOP = "a looped activity"  # the behaviour of its own token, beside those of the kinds
 
 
 def register(kind: str, behaviour: Behaviour) -> None:
@@ -65,6 +70,11 @@ def registered(kind: str, behaviour: Behaviour) -> Iterator[None]:
         yield
     finally:
         del BEHAVIOURS[kind]
+
+
+def behaviour_at(token: Token, node: Node) -> Behaviour:
+    """The behaviour of a token at a node: a looped activity's own token has it looped, those of its iterations do the work."""
+    return behaviour_of(node) if node.loop is None or token.scope.is_iteration else BEHAVIOURS[LOOP]
 
 
 def behaviour_of(node: Node) -> Behaviour:

@@ -6,6 +6,7 @@ What must be seen and was not loaded raises NeedsWholeInstance; nothing here gue
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from typing import Any
@@ -13,7 +14,7 @@ from uuid import UUID
 
 from engine.bpmn.definition import Flow, Node, ProcessDefinition
 from engine.core.effects import Effects, Event, InvariantBroken, NewIncident
-from engine.core.registry import behaviour_of
+from engine.core.registry import BEHAVIOURS, LOOP, behaviour_at, behaviour_of
 from engine.core.snapshot import NeedsWholeInstance, Snapshot
 from engine.core.state import Names, Scope, Token, engine_names
 from engine.core.values import Variable
@@ -50,6 +51,7 @@ class Run:
         self.gone: list[tuple[UUID, Scope]] = []  # rows of tokens to delete, with the scope that they lie in
         self.resolved: set[UUID] = set()
         self.agenda: list[tuple[Token, Flow]] = []
+        self.iterations: deque[Token] = deque()  # begun together, entered one after the other
         self.steps = 0
         self.ended: str | None = None
         self._engine_names: dict[str, Any] | None = None
@@ -64,6 +66,7 @@ class Run:
             scope.variables = seen.variables
             scope.stored = True
             scope.unseen = seen.id in snapshot.crowded
+            scope.counters = seen.counters
             self.scopes.append(scope)
         for state in snapshot.tokens.values():
             token = Token(state.id, scopes[state.scope_id], state.element_id, state.flow_id, state.status, stored=True)
@@ -71,10 +74,18 @@ class Run:
             self.tokens[state.id] = token
         if len(scopes) > 1:
             for seen in snapshot.scopes.values():
-                if seen.parent_id is not None and seen.token_id is not None:
-                    scope, owner = scopes[seen.id], self.token(seen.token_id)
-                    scope.parent, scope.owner, scope.owner_row = scopes[seen.parent_id], owner, seen.token_id
-                    owner.inner = scope
+                if seen.parent_id is None:
+                    continue
+                scope = scopes[seen.id]
+                scope.parent = scopes[seen.parent_id]
+                if seen.token_id is None:
+                    scope.parent.children.append(scope)
+                else:
+                    owner = self.token(seen.token_id)
+                    scope.owner, scope.owner_row, owner.inner = owner, seen.token_id, scope
+            for scope in self.scopes:
+                if "begun" in scope.counters and scope.counters["begun"] - scope.counters["completed"] > len(scope.children):
+                    scope.unseen = True
 
     # ---- reading
 
@@ -127,10 +138,12 @@ class Run:
     # ---- moves
 
     def add_scope(self, parent: Scope | None, owner: Token | None, element_id: str | None) -> Scope:
-        """Open a scope: the process's own, or that of an activity whose token is `owner`."""
+        """Open a scope: the process's own, that of an activity whose token is `owner`, or an iteration, which no token owns."""
         scope = Scope(self.new_id(), parent, owner, element_id)
         if owner is not None:
             owner.inner = scope
+        elif parent is not None:
+            parent.children.append(scope)
         self.scopes.append(scope)
         return scope
 
@@ -145,10 +158,21 @@ class Run:
         """A new token enters the start event of a scope (13.5.1)."""
         self.enter(self.spawn(scope, element_id), self.nodes[element_id])
 
+    def begin_later(self, scope: Scope, node: Node) -> None:
+        """A token for an iteration of a looped activity, which enters it when what moves now has come to rest."""
+        body = scope.parent
+        token = self.spawn(scope, node.id)
+        token.status = "moving"
+        token.flow_id = body.owner.flow_id if body is not None and body.owner is not None else None
+        self.iterations.append(token)
+
     def work(self) -> None:
         """Move tokens until every one of them waits, rests or has ended."""
         agenda = self.agenda
-        while agenda:
+        while agenda or self.iterations:
+            if not agenda:
+                self._begin_iteration(self.iterations.popleft())
+                continue
             token, flow = agenda.pop()
             if not token.alive:
                 continue
@@ -157,15 +181,26 @@ class Run:
             token.element_id = flow.target
             token.flow_id = flow.id
             token.status = "waiting"
-            if self.steps > STEP_LIMIT:
-                text = f"expected a task, event or end after at most {STEP_LIMIT:,} sequence flows, found a loop that never waits"
-                self.fail(token, CannotGoOn("endless_loop", text))
-            else:
-                self.enter(token, self.nodes[flow.target])
+            self._arrive(token, self.nodes[flow.target], again=False)
+
+    def _begin_iteration(self, token: Token) -> None:
+        if not token.alive:
+            return
+        self.steps += 1
+        token.status = "waiting"
+        self.history.append(Event("element_entered", token.element_id, {"loop": token.scope.counters["loop"]}))
+        self._arrive(token, self.nodes[token.element_id], again=True)
+
+    def _arrive(self, token: Token, node: Node, *, again: bool) -> None:
+        if self.steps > STEP_LIMIT:
+            text = f"expected a task, event or end after at most {STEP_LIMIT:,} sequence flows, found a loop that never waits"
+            self.fail(token, CannotGoOn("endless_loop", text))
+        else:
+            self.enter(token, node, again=again)
 
     def enter(self, token: Token, node: Node, *, again: bool = False) -> None:
         """Let a token that has arrived do what its element does. What it could not finish leaves no row and no event."""
-        behaviour = behaviour_of(node)
+        behaviour = behaviour_at(token, node)
         if behaviour.announced and not again:
             self.history.append(Event("element_entered", node.id, NOTHING))
         events, deliveries = len(self.history), len(self.effects.deliveries)
@@ -178,6 +213,9 @@ class Run:
     def leave(self, token: Token) -> None:
         """The element is done: take its outgoing flows, all that apply (8.3.13); a token with none left ends (13.2.1)."""
         node = self.nodes[token.element_id]
+        if token.scope.is_iteration:
+            BEHAVIOURS[LOOP].leave_iteration(self, token, node)
+            return
         try:
             flows = self._flows_out(token, node)
         except (ExpressionError, CannotGoOn) as error:
@@ -256,6 +294,16 @@ class Run:
         self.record("element_entered", node.id)
         self.leave(token)
 
+    def withdraw_all(self, scope: Scope) -> None:
+        """Cancel every token of a scope and of the iterations in it, and what lies under them."""
+        self._see_all_of(scope)
+        for token in list(scope.tokens):
+            self._withdraw(token)
+        for child in scope.children:
+            if child.alive:
+                self.withdraw_all(child)
+                child.alive = False
+
     def withdraw_others(self, scope: Scope, survivor: Token) -> None:
         """Cancel every token of a scope, and what lies under it, except one."""
         self._see_all_of(scope)
@@ -320,14 +368,12 @@ class Run:
         for rows, row in token.leaves:
             if rows is self.effects.tasks:
                 self.record("task_cancelled", token.element_id, {"item_id": str(row.id)})
-        behaviour = behaviour_of(self.nodes[token.element_id])
+        behaviour = behaviour_at(token, self.nodes[token.element_id])
         if token.settled and behaviour.holds_task:
             self._cancel_stored_tasks(token)
         inner = token.inner
         if inner is not None:
-            self._see_all_of(inner)
-            for each in list(inner.tokens):
-                self._withdraw(each)
+            self.withdraw_all(inner)
             inner.alive = False
             token.inner = None
         elif token.settled and token.status == "waiting" and behaviour.holds_scope and not self.snapshot.whole:

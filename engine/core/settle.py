@@ -55,11 +55,14 @@ def _scopes(run: Run) -> None:
         parent, owner = scope.parent, scope.owner
         if scope.alive and not scope.stored:
             parent_id = parent.id if parent is not None else None
-            effects.new_scopes.append(NewScope(scope.id, parent_id, owner.id if owner else None, scope.element_id, scope.path()))
+            owner_id = owner.id if owner else None
+            effects.new_scopes.append(NewScope(scope.id, parent_id, owner_id, scope.element_id, scope.path(), scope.counters))
         elif not scope.alive and scope.stored:
             by_cascade = scope.owner_row in gone or (parent is not None and not parent.alive)
             if not by_cascade:
                 effects.gone_scopes.append(scope.id)
+        elif scope.alive and scope.counted:
+            effects.counters[scope.id] = scope.counters
     dead = {scope.id for scope in run.scopes if not scope.alive}
     if dead:
         for key in [key for key in effects.variables if key[0] in dead]:

@@ -24,13 +24,17 @@ class TokenState:
 
 @dataclass(frozen=True, slots=True)
 class ScopeState:
-    """An active scope: the process (`element_id` and `token_id` None) or a subprocess, owned by a token outside it."""
+    """An active scope: the process (`element_id` and `token_id` None), or a subprocess, owned by a token outside it.
+
+    Also the body of a looped activity, owned by its token, with counters, and the iterations in it, which no token owns.
+    """
 
     id: UUID
     parent_id: UUID | None = None
     element_id: str | None = None
     token_id: UUID | None = None
     variables: Mapping[str, Variable] = field(default_factory=dict)
+    counters: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

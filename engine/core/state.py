@@ -16,7 +16,22 @@ from engine.core.values import Variable, native
 class Scope:
     """An active scope. `tokens` are those seen; `unseen` says that the database has more (a narrow snapshot)."""
 
-    __slots__ = ("alive", "element_id", "id", "own_copy", "owner", "owner_row", "parent", "stored", "tokens", "unseen", "variables")
+    __slots__ = (
+        "alive",
+        "children",
+        "counted",
+        "counters",
+        "element_id",
+        "id",
+        "own_copy",
+        "owner",
+        "owner_row",
+        "parent",
+        "stored",
+        "tokens",
+        "unseen",
+        "variables",
+    )
 
     def __init__(self, id: UUID, parent: Scope | None, owner: Token | None, element_id: str | None) -> None:
         self.id = id
@@ -30,6 +45,19 @@ class Scope:
         self.unseen = False
         self.stored = False
         self.alive = True
+        self.counters: Mapping[str, Any] = {}  # of loops: {total, begun, completed} of a body, {loop} of an iteration
+        self.counted = False
+        self.children: list[Scope] = []  # iterations: scopes that no token owns
+
+    @property
+    def is_iteration(self) -> bool:
+        """Whether it is one run of a looped activity."""
+        return "loop" in self.counters
+
+    def count(self, **counters: Any) -> None:
+        """Set the counters of a loop."""
+        self.counters = counters
+        self.counted = True
 
     def set(self, name: str, variable: Variable) -> None:
         """Set a variable in this very scope."""

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from engine.bpmn.definition import TimerConfig
-from engine.bpmn.times import DateTimer, DurationTimer, Occurrence, first, following, parse_timer
+from engine.bpmn.times import CycleTimer, DateTimer, DurationTimer, Occurrence, first, following, parse_timer
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +38,13 @@ def due_again(timer: TimerConfig, payload: Mapping[str, Any], was_due: datetime 
         return None
     previous = Occurrence.from_payload(payload, was_due or now)
     return _cycle(text, following(parse_timer(timer.type, text, zone=timer.zone), previous, now=now))
+
+
+def is_counted(timer: TimerConfig, payload: Mapping[str, Any]) -> bool:
+    """Whether the job that carried `payload` is one of a cycle with a count, such as R4/PT1S."""
+    text = payload.get("cycle")
+    parsed = parse_timer(timer.type, text, zone=timer.zone) if text is not None else None
+    return isinstance(parsed, CycleTimer) and parsed.repetitions is not None
 
 
 def _cycle(text: str, occurrence: Occurrence | None) -> Due | None:

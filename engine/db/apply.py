@@ -76,6 +76,7 @@ class Change:
             called=self.snapshot.instance_id != self.snapshot.root_id,
             scopes=bool(e.new_scopes),
             gone_scopes=bool(e.gone_scopes),
+            counters=bool(e.counters),
             tokens=bool(e.new_tokens),
             moved=min(len(e.moved_tokens), 2),
             gone_tokens=bool(e.gone_tokens),
@@ -96,8 +97,8 @@ class Change:
     def must_lock_first(self) -> bool:
         """Whether the optimistic write is out of the question, or would lose too often.
 
-        A look must follow a lock (subscriptions), other tokens' rows are touched, the token has siblings, or the write
-        does not fit one statement.
+        A look must follow a lock (subscriptions), other tokens' rows are touched, the token has siblings (those in the
+        iterations of a loop are counted there), or the write does not fit one statement.
         """
         e = self.effects
         return bool(
@@ -106,6 +107,7 @@ class Change:
             or self.takes_message
             or len(e.gone_tokens) > 1
             or self.snapshot.crowded
+            or e.counters
             or len(self.statements) > 1
         )
 
@@ -182,6 +184,10 @@ def _ended(p: dict[str, Any], e: Effects) -> None:
     p["final"] = _document(dict(e.final_variables or {}))
 
 
+def _counters(p: dict[str, Any], e: Effects) -> None:
+    p["counters"] = _document([{"id": scope, "counters": counters} for scope, counters in e.counters.items()])
+
+
 def _moved(p: dict[str, Any], e: Effects) -> None:
     if len(e.moved_tokens) > 1:
         p["moved"] = _document(e.moved_tokens)
@@ -235,6 +241,7 @@ def _resolved(p: dict[str, Any], e: Effects) -> None:
 _FILLS: tuple[tuple[Callable[[Effects], Any], Callable[[dict[str, Any], Effects], None]], ...] = (
     (lambda e: e.ended, _ended),
     (lambda e: e.new_scopes, lambda p, e: p.update(scopes=_document(e.new_scopes))),
+    (lambda e: e.counters, _counters),
     (lambda e: e.gone_scopes, lambda p, e: p.update(gone_scopes=e.gone_scopes)),
     (lambda e: e.new_tokens, lambda p, e: p.update(tokens=_document(e.new_tokens))),
     (lambda e: e.moved_tokens, _moved),

@@ -289,13 +289,21 @@ def _snapshot(document: Mapping[str, Any], instance: Mapping[str, Any], whole: b
     )
 
 
-def _scope(id: str, parent_id: str | None, element_id: str | None, token_id: str | None, variables: Mapping[str, Any] | None) -> ScopeState:
+def _scope(
+    id: str,
+    parent_id: str | None,
+    element_id: str | None,
+    token_id: str | None,
+    variables: Mapping[str, Any] | None,
+    counters: Mapping[str, Any],
+) -> ScopeState:
     return ScopeState(
         id=UUID(id),
         parent_id=None if parent_id is None else UUID(parent_id),
         element_id=element_id,
         token_id=None if token_id is None else UUID(token_id),
         variables={name: Variable(*typed) for name, typed in (variables or {}).items()},
+        counters=counters,
     )
 
 

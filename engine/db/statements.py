@@ -26,6 +26,7 @@ class Mix:
     called: bool = False  # the instance is not the root
     scopes: bool = False
     gone_scopes: bool = False
+    counters: bool = False
     tokens: bool = False
     moved: int = 0  # 0, 1, or 2 for several
     gone_tokens: bool = False
@@ -113,6 +114,7 @@ def _first_members(mix: Mix) -> list[tuple[bool, str]]:
     """What others hang from by foreign key, what must be seen to be done, and the subscriptions, whose keys come last."""
     return [
         (mix.scopes, _SCOPES),
+        (mix.counters, _COUNTERS),
         (mix.gone_scopes, "unscoped AS (DELETE FROM scope s USING go WHERE s.id = ANY (%(gone_scopes)s))"),
         (mix.tokens, _TOKENS),
         (mix.moved == 1, _MOVED_ONE),
@@ -149,9 +151,10 @@ _HELD = (
 )
 
 _SCOPES = (
-    "scopes AS (INSERT INTO scope (id, instance_id, parent_id, token_id, element_id, path)"
-    " SELECT u.id, go.instance_id, u.parent_id, u.token_id, u.element_id, u.path " + _rows("scope", "scopes") + ")"
+    "scopes AS (INSERT INTO scope (id, instance_id, parent_id, token_id, element_id, path, counters)"
+    " SELECT u.id, go.instance_id, u.parent_id, u.token_id, u.element_id, u.path, u.counters " + _rows("scope", "scopes") + ")"
 )
+_COUNTERS = "counted AS (UPDATE scope s SET counters = u.counters " + _rows("scope", "counters") + " WHERE s.id = u.id)"
 _TOKENS = (
     "tokens AS (INSERT INTO token (id, instance_id, root_id, scope_id, element_id, flow_id, status, arrived_at)"
     " SELECT u.id, go.instance_id, go.root_id, u.scope_id, u.element_id, u.flow_id, u.status, go.at " + _rows("token", "tokens") + ")"

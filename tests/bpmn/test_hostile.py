@@ -246,3 +246,19 @@ def test_any_bytes_are_read_or_refused(data: bytes) -> None:
 def test_reading_twice_gives_the_same() -> None:
     assert read(model("every_element")) == read(model("every_element"))
     assert read(model("s48_faults")) == read(model("s48_faults"))
+
+
+def test_S63_a_large_event_definition_that_many_events_refer_to_is_refused() -> None:
+    """Read where it is referred to, a few kilobytes would be gigabytes."""
+    text = f"<documentation>{'x' * 50_000}</documentation><timeDuration>PT1H</timeDuration>"
+    large = f'<timerEventDefinition id="t">{text}</timerEventDefinition>'
+    event = '<intermediateCatchEvent id="c{}"><eventDefinitionRef>t</eventDefinitionRef></intermediateCatchEvent>'
+    data = file_of('<startEvent id="s"/>' + "".join(event.format(number) for number in range(2_000)), root=large)
+    tracemalloc.start()
+    began = time.monotonic()
+    problems = read(data).problems
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert "event definitions that events refer to are too large" in problems[0].what
+    assert problems[0].element_id == "c39"
+    assert (time.monotonic() - began < 10, most < 100_000_000) == (True, True)

@@ -14,6 +14,11 @@ FLOW = '<sequenceFlow id="{}" sourceRef="{}" targetRef="{}"/>'
 IF = '<sequenceFlow id="{}" sourceRef="{}" targetRef="{}"><conditionExpression>${{a}}</conditionExpression></sequenceFlow>'
 TABLE_CALLED = '<extensionElements><zeebe:calledDecision decisionId="dish"/></extensionElements>'
 SCRIPT = '<scriptTask id="x" scriptFormat="juel"{}><script>{}</script></scriptTask>'
+MULTI = '<userTask id="x"><multiInstanceLoopCharacteristics{}>{}</multiInstanceLoopCharacteristics></userTask>'
+LOOPED = '<userTask id="x"><standardLoopCharacteristics{}>{}</standardLoopCharacteristics></userTask>'
+THREE = "<loopCardinality>3</loopCardinality>"
+ZEEBE = '<extensionElements><zeebe:loopCharacteristics inputCollection="= items" {}/></extensionElements>'
+OUTPUTS = ZEEBE.format('outputCollection="results"')
 RULE = "<camunda:formField id='a'><camunda:validation><camunda:constraint {}/></camunda:validation></camunda:formField>"
 
 
@@ -51,13 +56,17 @@ UNSUPPORTED = [
     ),
     (
         '<intermediateCatchEvent id="x"><eventDefinitionRef>t</eventDefinitionRef></intermediateCatchEvent>',
-        "several event definitions, or refers",
+        "the event definition 't', which does not exist",
     ),
-    ('<userTask id="x"><multiInstanceLoopCharacteristics/></userTask>', "multiInstanceLoopCharacteristics of userTask 'x'"),
+    (MULTI.format("", "<loopDataInputRef>items</loopDataInputRef>" + THREE), "loopDataInputRef of userTask 'x' is not supported"),
+    (MULTI.format("", '<inputDataItem id="i"/>' + THREE), "inputDataItem of userTask 'x' is not supported"),
+    (MULTI.format("", "<loopDataOutputRef>items</loopDataOutputRef>" + THREE), "loopDataOutputRef of userTask 'x' is not supported"),
+    (MULTI.format(' behavior="One"', THREE), "has the behavior One"),
+    (MULTI.format("", OUTPUTS), "collects outputs"),
+    ('<parallelGateway id="x"><standardLoopCharacteristics loopMaximum="2"/></parallelGateway>', "of parallelGateway 'x' is not supported"),
     ('<userTask id="x"><potentialOwner/></userTask>', "potentialOwner of userTask 'x'"),
     ('<userTask id="x" isForCompensation="true"/>', "is for compensation"),
     ('<userTask id="x" startQuantity="2"/>', "startQuantity 2"),
-    ('<subProcess id="x"><startEvent id="i"/><standardLoopCharacteristics/></subProcess>', "standardLoopCharacteristics of subProcess 'x'"),
     ('<nosuch id="x"/>', "nosuch 'x' is not supported"),
     ('<other:thing id="x"/>', "thing (urn:other) 'x' is not supported"),
     ('<serviceTask id="x" camunda:class="org.x.Y"/>', "bound by camunda:class"),
@@ -66,6 +75,24 @@ UNSUPPORTED = [
 ]
 
 INVALID = [
+    (MULTI.format("", ""), "has neither a cardinality nor a collection"),
+    (MULTI.format(' camunda:collection="items"', THREE), "has both a cardinality and a collection"),
+    (MULTI.format("", "<loopCardinality>-1</loopCardinality>"), "the loopCardinality of userTask 'x' is the text '-1'"),
+    (MULTI.format("", "<loopCardinality>${a} b</loopCardinality>"), "the loopCardinality of userTask 'x' is the text"),
+    (MULTI.format("", "<loopCardinality>${a</loopCardinality>"), "the loopCardinality of userTask 'x' is not an expression"),
+    (MULTI.format(' camunda:collection="a b"', ""), "the collection of userTask 'x' is the text 'a b'"),
+    (MULTI.format("", THREE + "<completionCondition>soon</completionCondition>"), "the completionCondition of userTask 'x' is the text"),
+    (MULTI.format("", THREE + "<completionCondition/>"), "the completionCondition of userTask 'x' is empty"),
+    (MULTI.format(' camunda:collection="items" camunda:elementVariable=""', ""), "a variable without a good name"),
+    (LOOPED.format("", ""), "userTask 'x' loops without an end"),
+    (LOOPED.format(' loopMaximum="-1"', "<loopCondition>true</loopCondition>"), "has the loopMaximum '-1'"),
+    (LOOPED.format(' loopMaximum="0"', ""), "has the loopMaximum '0'"),
+    (LOOPED.format("", "<loopCondition>${1}</loopCondition>"), "the loopCondition of userTask 'x' is the text '${1}'"),
+    (LOOPED.format("", "<loopCondition>maybe</loopCondition>"), "the loopCondition of userTask 'x' is the text 'maybe'"),
+    (
+        LOOPED.format(' loopMaximum="2"', "").replace("</userTask>", '<standardLoopCharacteristics loopMaximum="2"/></userTask>'),
+        "has two loop characteristics",
+    ),
     ('<scriptTask id="x"/>', "scriptTask 'x' says nowhere what it does"),
     ('<scriptTask id="x"><script> </script></scriptTask>', "scriptTask 'x' says nowhere what it does"),
     (SCRIPT.format("", "${a}"), "scriptTask 'x' has no resultVariable"),
@@ -248,6 +275,16 @@ STRUCTURES = [
     ),
     (f"{START}{BY_EVENT.format('')}", "h", "is an event subprocess with 0 start events"),
     (f"{START}{BY_EVENT.format(NEWS + NEWS_TOO)}", "h", "is an event subprocess with 2 start events"),
+    (
+        f'{START}{BY_EVENT.format(NEWS + """<standardLoopCharacteristics loopMaximum="2"/>""")}',
+        "h",
+        "is an event subprocess with loop characteristics",
+    ),
+    (
+        '<receiveTask id="r" messageRef="m" instantiate="true"><standardLoopCharacteristics loopMaximum="2"/></receiveTask>',
+        "r",
+        "starts instances and has loop characteristics",
+    ),
     (f"{START}{BY_EVENT.format(PLAIN)}", "i", "starts an event subprocess without an event"),
     (
         f"{START}{BY_EVENT.format(FAULT)}",

@@ -319,6 +319,66 @@ def test_other_tasks_are_bound_as_service_tasks_are(tag: str, bound: str) -> Non
     assert config(around(f'<{tag} id="x" {attributes}>{zeebe}{script}</{tag}>')).topic == "h"
 
 
+def loop_of(attributes: str, inside: str = "", tag: str = "multiInstanceLoopCharacteristics") -> Any:
+    data = around(f'<userTask id="x"><{tag} {attributes}>{inside}</{tag}></userTask>')
+    found = definition(data)
+    assert found.warnings == ()
+    return found.nodes["x"].loop
+
+
+@pytest.mark.parametrize(
+    ("attributes", "inside", "element"),
+    [
+        ('camunda:collection="items" camunda:elementVariable="one"', "", "one"),
+        ('camunda:collection="${items}"', "", None),
+        ('flowable:collection="items" flowable:elementVariable="one"', "", "one"),
+        (
+            "",
+            '<extensionElements><zeebe:loopCharacteristics inputCollection="= items" inputElement="one"/></extensionElements>',
+            "one",
+        ),
+    ],
+)
+def test_a_collection_is_read_in_each_spelling(attributes: str, inside: str, element: str | None) -> None:
+    found = loop_of(attributes, inside)
+    assert (found.collection.evaluate({"items": [1, 2]}), found.element, found.sequential) == ([1, 2], element, False)
+    assert (found.cardinality, found.until, found.index) == (None, None, "loopCounter")
+
+
+def test_cardinality_order_index_and_completion_condition_of_several_instances() -> None:
+    inside = "<loopCardinality>${n}</loopCardinality><completionCondition>${nrOfCompletedInstances == 2}</completionCondition>"
+    found = loop_of('isSequential="true" flowable:elementIndexVariable="i"', inside)
+    assert (found.sequential, found.cardinality.evaluate({"n": 3}), found.index) == (True, 3, "i")
+    assert found.until.evaluate({"nrOfCompletedInstances": 2}) is True
+
+
+def test_a_standard_loop_has_a_condition_a_maximum_or_both() -> None:
+    found = loop_of('testBefore="true" loopMaximum="3"', "<loopCondition>${more}</loopCondition>", "standardLoopCharacteristics")
+    assert (found.test_before, found.maximum, found.condition.evaluate({"more": True})) == (True, 3, True)
+    for always in ("true", "${true}"):
+        assert loop_of("", f"<loopCondition>{always}</loopCondition>", "standardLoopCharacteristics").condition is not None
+    found = loop_of('loopMaximum="2"', "", "standardLoopCharacteristics")
+    assert (found.test_before, found.maximum, found.condition) == (False, 2, None)
+
+
+def test_a_looped_subprocess_keeps_its_flow_elements() -> None:
+    inside = '<startEvent id="i"/><standardLoopCharacteristics loopMaximum="2"/>'
+    found = definition(around(f'<subProcess id="x">{inside}</subProcess>'))
+    assert (found.nodes["x"].loop is not None, found.nodes["i"].parent, set(found.nodes)) == (True, "x", {"s", "x", "i", "e"})
+
+
+def test_a_shared_event_definition_is_read_where_events_refer_to_it() -> None:
+    root = (
+        '<timerEventDefinition id="hour"><timeDuration>PT1H</timeDuration></timerEventDefinition>'
+        '<message id="m" name="M"/><messageEventDefinition id="shared" messageRef="m"/>'
+    )
+    event = '<intermediateCatchEvent id="{}"><eventDefinitionRef>{}</eventDefinitionRef></intermediateCatchEvent>'
+    more = event.format("y", "tns:hour") + event.format("z", "shared")
+    found = definition(around(event.format("x", "hour"), root=root, more=more))
+    assert [found.nodes[key].config.timer.expression.text for key in ("x", "y")] == ["PT1H", "PT1H"]
+    assert found.nodes["z"].config.message.name.evaluate({}) == "M"
+
+
 def test_a_receive_task_that_instantiates_is_a_start_of_the_process() -> None:
     body = '<receiveTask id="r" messageRef="m" instantiate="true"/><endEvent id="e"/><sequenceFlow id="f" sourceRef="r" targetRef="e"/>'
     found = definition(file_of(body, root='<message id="m" name="M"/>'))

@@ -17,7 +17,7 @@ from tests.bpmn.models import MODELS
 from tests.cast import ADA, OP, engage
 from tests.commands.cases import acquired, deployed, kinds, places, started, status, the_task
 from tests.conftest import Clock
-from tests.core.models import by_event, end, model, on_event, par, receive, service, start, user
+from tests.core.models import by_event, end, model, on_event, par, receive, service, several, start, user
 from tests.rows import one
 
 Connection = psycopg.Connection[Any]
@@ -122,7 +122,7 @@ def test_a_receive_task_receives_its_message(conn: Connection) -> None:
 def test_a_receive_task_that_instantiates_starts_a_case_for_each_message(conn: Connection) -> None:
     file = (MODELS / "more_elements.bpmn").read_bytes()
     assert isinstance(deploy(conn, [("more_elements.bpmn", file)], actor=OP), Deployed)
-    values = {"amount": 21, "ticket": "t-1"}
+    values = {"amount": 21, "ticket": "t-1", "judges": []}
     outcome = publish_message(conn, "ASKED", actor=OP, correlation_key="", variables=values, time_to_live_seconds=None)
     assert isinstance(outcome, MessagePublished)
     assert (outcome.started, outcome.instance_id is not None) == (True, True)
@@ -133,3 +133,35 @@ def test_a_receive_task_that_instantiates_starts_a_case_for_each_message(conn: C
         ("rule", "waiting"),
         ("withdrawn", "listening"),
     ]
+
+
+def test_S9_reviewers_are_counted_in_one_row_and_the_rest_is_withdrawn(conn: Connection) -> None:
+    review = user(assignee=parse("${reviewer}"))
+    each = several(review, of="${reviewers}", element="reviewer", until="${nrOfCompletedInstances >= 2}")
+    deployed(conn, model("start -> review -> after -> end", review=each, after=user(**ADAS)))
+    case = started(conn, variables={"reviewers": ["ada", "ada", "ada"]})
+    assert one(conn, "SELECT counters FROM scope WHERE counters ? 'total'") == {"total": 3, "begun": 3, "completed": 0}
+    tasks = [row[0] for row in conn.execute("SELECT id FROM user_task ORDER BY created_at, id").fetchall()]
+
+    assert isinstance(complete_task(conn, tasks[0], actor=ADA, variables={"n": 1}, request_id="r1"), TaskCompleted)
+    assert one(conn, "SELECT counters FROM scope WHERE counters ? 'total'") == {"total": 3, "begun": 3, "completed": 1}
+    assert places(conn, case.instance_id) == [("review", "waiting")] * 3, "the whole and two of its three"
+
+    assert isinstance(complete_task(conn, tasks[1], actor=ADA, variables={"n": 2}, request_id="r2"), TaskCompleted)
+    assert places(conn, case.instance_id) == [("after", "waiting")]
+    assert one(conn, "SELECT status FROM user_task WHERE id = %s", tasks[2]) == "cancelled"
+    assert one(conn, "SELECT count(*) FROM scope") == 1
+    late = complete_task(conn, tasks[2], actor=ADA, variables={}, request_id="r3")
+    assert isinstance(late, Rejected)
+    assert late.status == 409
+
+
+def test_a_sequence_of_jobs_reads_one_item_after_the_other(conn: Connection) -> None:
+    each = several(service("work", inputs={"item": "${item}"}), of="${items}", sequential=True)
+    deployed(conn, model("start -> x -> after -> end", x=each, after=user(**ADAS)))
+    case = started(conn, variables={"items": ["a", "b"]})
+    for item in ("a", "b"):
+        (lease,) = acquired(conn)
+        assert one(conn, "SELECT payload->'inputs'->'item'->>'value' FROM job WHERE id = %s", lease.item_id) == item
+        assert isinstance(complete_job(conn, lease, variables={}), ItemDone)
+    assert places(conn, case.instance_id) == [("after", "waiting")]

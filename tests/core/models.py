@@ -19,11 +19,13 @@ from engine.bpmn.definition import (
     EscalationConfig,
     Flow,
     MessageConfig,
+    MultiInstance,
     Node,
     ProcessDefinition,
     ReceiveTaskConfig,
     ScriptConfig,
     ServiceTaskConfig,
+    StandardLoop,
     StartConfig,
     SubprocessConfig,
     ThrowConfig,
@@ -118,6 +120,30 @@ def xor(name: str = "") -> Node:
 
 def par() -> Node:
     return Node("", "parallel_gateway")
+
+
+def looped(node: Node, condition: str | None = None, *, maximum: int | None = None, test_before: bool = False) -> Node:
+    return replace(node, loop=StandardLoop(parse(condition) if condition else None, test_before, maximum))
+
+
+def several(
+    node: Node,
+    *,
+    times: str | None = None,
+    of: str | None = None,
+    element: str | None = "item",
+    until: str | None = None,
+    sequential: bool = False,
+) -> Node:
+    """The activity for each of several: `times` is a cardinality, `of` a collection."""
+    each = MultiInstance(
+        sequential,
+        cardinality=parse(times) if times else None,
+        collection=parse(of) if of else None,
+        element=element if of else None,
+        until=parse(until) if until else None,
+    )
+    return replace(node, loop=each)
 
 
 def inc(name: str = "") -> Node:

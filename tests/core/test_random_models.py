@@ -1,7 +1,7 @@
 """Random block-structured models, driven to the end in random order: never stuck, nothing left, no row named twice.
 
 Blocks: task, job, script, receive task, sequence, parallel, exclusive, inclusive, link, error end, loop,
-subprocess, event subprocesses, escalation, terminate, event gateway, boundary events of both kinds.
+subprocess, event subprocesses, escalation, several, terminate, event gateway, boundary events of both kinds.
 `World` checks after every step that each token waits for something, and that a narrow snapshot decides as the whole does.
 """
 
@@ -10,6 +10,7 @@ from __future__ import annotations
 import itertools
 from dataclasses import dataclass, field
 from random import Random
+from typing import Any
 
 from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
@@ -25,12 +26,14 @@ from tests.core.models import (
     first_event,
     inc,
     link,
+    looped,
     model,
     on_event,
     par,
     receive,
     script,
     service,
+    several,
     start,
     sub,
     terminate,
@@ -48,7 +51,9 @@ BLOCKS: st.SearchStrategy[Block] = st.recursive(
     lambda inner: st.one_of(
         st.tuples(st.sampled_from(["sequence", "parallel", "exclusive", "inclusive"]), st.lists(inner, min_size=2, max_size=3)),
         st.tuples(
-            st.sampled_from(["loop", "subprocess", "interrupted_subprocess", "terminated", "failing", "watched"]),
+            st.sampled_from(
+                ["loop", "subprocess", "interrupted_subprocess", "terminated", "failing", "watched", "several", "in_turn", "again"]
+            ),
             st.lists(inner, min_size=1, max_size=1),
         ),
     ),
@@ -165,6 +170,20 @@ class Drawing:
             self.link(first, work)
             self.link(work, last)
         return name, name
+
+    def _looped(self, inner: list[Block], owner: str | None, make: Any) -> tuple[str, str]:
+        name, _ = self._subprocess(inner, owner)
+        self.elements[name] = make(self.elements[name])
+        return self._with_way_around(name, owner)
+
+    def _several(self, inner: list[Block], owner: str | None) -> tuple[str, str]:
+        return self._looped(inner, owner, lambda node: several(node, times="${pick}", until="${done % 3 == 0}"))
+
+    def _in_turn(self, inner: list[Block], owner: str | None) -> tuple[str, str]:
+        return self._looped(inner, owner, lambda node: several(node, times="2", sequential=True))
+
+    def _again(self, inner: list[Block], owner: str | None) -> tuple[str, str]:
+        return self._looped(inner, owner, lambda node: looped(node, "${pick == 1}", maximum=3))
 
     def _sequence(self, inner: list[Block], owner: str | None) -> tuple[str, str]:
         drawn = [self.draw(block, owner) for block in inner]

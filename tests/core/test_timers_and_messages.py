@@ -166,3 +166,18 @@ def test_an_event_for_a_token_that_is_elsewhere_is_a_bug() -> None:
         run.happen(EventOccurred(at_v, "late", "timer"))
     with pytest.raises(InvariantBroken, match="expected token"):
         run.happen(EventOccurred(UUID(int=9999), "late", "timer"))
+
+
+def test_a_cycle_with_a_count_sends_a_token_at_each_occurrence() -> None:
+    run = World(model("start -> wait -> a -> end", wait=catch(after="R3/PT1S"))).start()
+    assert run.fire("wait").open == ["a", "wait"]
+    assert run.fire("wait").open == ["a", "a", "wait"]
+    assert run.fire("wait").open == ["a", "a", "a"]
+    assert run.complete("a").complete("a").complete("a").ended == "completed"
+    assert run.happened.count("element_entered wait") == run.happened.count("element_left wait") == 3
+
+
+def test_a_cycle_without_a_count_occurs_once_and_so_does_one_behind_a_gateway() -> None:
+    assert World(model("start -> wait -> a -> end", wait=catch(after="R/PT1S"))).start().fire("wait").open == ["a"]
+    chosen = model("start -> g -> wait -> a -> end", "g -> paid -> end1", g=first_event(), wait=catch(after="R3/PT1S"), paid=catch(on="P"))
+    assert World(chosen).start().fire("wait").open == ["a"]

@@ -5,7 +5,7 @@ It makes the snapshots too, narrow ones first, so that every pure test also prov
 
 from __future__ import annotations
 
-from dataclasses import fields
+from dataclasses import fields, replace
 from datetime import UTC, datetime
 from itertools import count
 from typing import Any
@@ -211,12 +211,12 @@ class World:
             assert new.id not in self.tokens
             self.tokens[new.id] = TokenState(new.id, new.scope_id, new.element_id, new.flow_id, new.status)
         for opened in effects.new_scopes:
-            self.scopes[opened.id] = ScopeState(opened.id, opened.parent_id, opened.element_id, opened.token_id, {})
+            self.scopes[opened.id] = ScopeState(opened.id, opened.parent_id, opened.element_id, opened.token_id, {}, opened.counters)
+        for scope_id, counters in effects.counters.items():
+            self.scopes[scope_id] = replace(self.scopes[scope_id], counters=counters)
         for (scope_id, name), variable in effects.variables.items():
             scope = self.scopes[scope_id]
-            self.scopes[scope_id] = ScopeState(
-                scope.id, scope.parent_id, scope.element_id, scope.token_id, {**scope.variables, name: variable}
-            )
+            self.scopes[scope_id] = replace(scope, variables={**scope.variables, name: variable})
         for leaf in (*effects.tasks, *effects.jobs, *effects.external_tasks, *effects.subscriptions, *effects.incidents):
             assert leaf.token_id in self.tokens, f"{leaf} hangs off a token that is not there"
             self.leaves[leaf.id] = leaf

@@ -6,7 +6,7 @@ from tests.core.world import World
 
 
 def begun() -> World:
-    return World(definition(model("more_elements"))).start("ask", "message", amount=21, ticket="t-1")
+    return World(definition(model("more_elements"))).start("ask", "message", amount=21, ticket="t-1", judges=["bo", "cy"])
 
 
 def test_a_letter_that_no_rule_fits_is_answered_over_the_error_and_the_link() -> None:
@@ -16,7 +16,20 @@ def test_a_letter_that_no_rule_fits_is_answered_over_the_error_and_the_link() ->
     assert run.ended == "completed"
     assert run.new("element_entered")[1:] == [
         f"element_entered {element}"
-        for element in ("none_found", "no_judgement", "to_answer", "answering", "send", "tell", "copies", "file", "kept", "end")
+        for element in (
+            "none_found",
+            "no_judgement",
+            "to_answer",
+            "answering",
+            "send",
+            "tell",
+            "copies",
+            "file",
+            "file",
+            "file",
+            "kept",
+            "end",
+        )
     ]
     assert [delivery.request["body"] for delivery in run.deliveries] == [run.final, 42]
     assert {delivery.destination for delivery in run.deliveries} == {"http://desk.example/events"}
@@ -33,10 +46,12 @@ def test_a_letter_with_a_rule_waits_for_its_answer() -> None:
 
 def test_what_takes_long_escalates_and_the_subprocess_goes_on() -> None:
     run = begun().fire("too_long")
-    assert run.open == ["ask_why", "no_more", "rule", "too_long"]
+    assert run.open == ["ask_why", "ask_why", "no_more", "rule", "too_long"]
+    assert [task.name for task in run.last.tasks] == ["Ask bo why", "Ask cy why"]
     assert run.variables["code"] == "SLOW"
     run.fire("too_long")
-    assert run.open == ["ask_why", "ask_why", "no_more", "rule"]
+    assert run.open == ["ask_why"] * 4 + ["no_more", "rule"]
+    assert run.complete("ask_why").open == ["ask_why", "ask_why", "no_more", "rule"], "one of the two was enough"
 
 
 def test_a_message_to_the_process_withdraws_all_of_it() -> None:

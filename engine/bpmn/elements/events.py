@@ -17,7 +17,7 @@ def definition_of(event: Element, tag: str) -> Element | None:
 
 
 def timer(event: Element, context: Context) -> TimerConfig | None:
-    """A cycle on an event that happens once stands for its first occurrence."""
+    """A cycle on an event that happens once stands for its first occurrence (with a count, a catch event happens as often)."""
     definition = definition_of(event, "timerEventDefinition")
     if definition is None:
         return None

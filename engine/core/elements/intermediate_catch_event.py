@@ -1,12 +1,18 @@
-"""Intermediate catch events (10.5.4, 13.5.2): a timer or a message, on its own or behind an event-based gateway; a link."""
+"""Intermediate catch events (10.5.4, 13.5.2): a timer or a message, on its own or behind an event-based gateway; a link.
 
-from engine.bpmn.definition import Node
-from engine.core.catching import arm, caught
+A cycle with a count sends a token at each occurrence, the last one its own; behind a gateway, and without a count, the first
+occurrence is the only one.
+"""
+
+from engine.bpmn.definition import Node, TimerConfig
+from engine.core.catching import arm, arm_again, caught
 from engine.core.effects import InvariantBroken
 from engine.core.registry import Behaviour, register
 from engine.core.run import Run
 from engine.core.snapshot import EventOccurred
 from engine.core.state import Token
+from engine.core.timers import is_counted
+from engine.expressions import ExpressionError
 
 
 class IntermediateCatchEvent(Behaviour):
@@ -20,7 +26,22 @@ class IntermediateCatchEvent(Behaviour):
         caught(run, token, node, trigger)
         if token.element_id != node.id:
             self._win(run, token, node)
+        elif self._goes_on(run, token, node, trigger):
+            run.emerge(run.spawn(token.scope, node.id), node)
+            return
         run.leave(token)
+
+    def _goes_on(self, run: Run, token: Token, node: Node, trigger: EventOccurred) -> bool:
+        """Whether the token waits for a further occurrence of its cycle, or rests because it could not."""
+        timer: TimerConfig | None = node.config.timer
+        if timer is None or not is_counted(timer, trigger.occurrence):
+            return False
+        try:
+            arm_again(run, token, node, trigger)
+        except ExpressionError as error:
+            run.fail(token, error)
+            return True
+        return bool(token.leaves)
 
     def _win(self, run: Run, token: Token, node: Node) -> None:
         """The gateway's token goes on over the flow to this event; what it waited for besides is left behind."""

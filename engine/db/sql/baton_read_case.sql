@@ -67,7 +67,7 @@ BEGIN
           'business_key', i.business_key, 'started_by', i.started_by, 'status', i.status, 'ended_at', i.ended_at,
           'ended_by', i.ended_by, 'revision', r.revision, 'root_status', r.status, 'mark', r.mark),
         'scopes', (SELECT json_agg(json_build_array(s.id, s.parent_id, s.element_id, s.token_id, (
-            SELECT json_object_agg(v.name, json_build_array(v.type, v.value)) FROM variable v WHERE v.scope_id = s.id)))
+            SELECT json_object_agg(v.name, json_build_array(v.type, v.value)) FROM variable v WHERE v.scope_id = s.id), s.counters))
           FROM scope s WHERE s.instance_id = at_instance),
         'tokens', (SELECT json_agg(json_build_array(t.id, t.scope_id, t.element_id, t.flow_id, t.status))
           FROM token t WHERE t.instance_id = at_instance),
@@ -89,7 +89,7 @@ BEGIN
           'business_key', i.business_key, 'started_by', i.started_by, 'status', i.status, 'ended_at', i.ended_at,
           'ended_by', i.ended_by, 'revision', r.revision, 'root_status', r.status, 'mark', r.mark),
         'scopes', json_build_array(json_build_array(at_scope, NULL, NULL, NULL, (
-          SELECT json_object_agg(v.name, json_build_array(v.type, v.value)) FROM variable v WHERE v.scope_id = at_scope))),
+          SELECT json_object_agg(v.name, json_build_array(v.type, v.value)) FROM variable v WHERE v.scope_id = at_scope), '{}'::json)),
         'tokens', json_build_array(token),
         'joining', (SELECT json_agg(json_build_array(j.id, j.scope_id, j.element_id, j.flow_id, j.status))
           FROM token j WHERE j.scope_id = at_scope AND j.status IN ('joining', 'listening')),
@@ -106,7 +106,7 @@ BEGIN
           'business_key', i.business_key, 'started_by', i.started_by, 'status', i.status, 'ended_at', i.ended_at,
           'ended_by', i.ended_by, 'revision', r.revision, 'root_status', r.status, 'mark', r.mark) END,
       'scopes', (SELECT json_agg(json_build_array(c.id, c.parent_id, c.element_id, c.token_id, (
-          SELECT json_object_agg(v.name, json_build_array(v.type, v.value)) FROM variable v WHERE v.scope_id = c.id)))
+          SELECT json_object_agg(v.name, json_build_array(v.type, v.value)) FROM variable v WHERE v.scope_id = c.id), c.counters))
         FROM scope c WHERE c.id = ANY (chain)),
       -- The token itself and the owners of the scopes that it lies in; what waits at joins there, and what listens there.
       'tokens', (SELECT json_agg(json_build_array(o.id, o.scope_id, o.element_id, o.flow_id, o.status)) FROM token o

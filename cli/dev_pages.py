@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from math import isfinite
 from typing import Any
 
 import httpx
@@ -46,6 +47,8 @@ def change_service() -> Any:
     try:
         wanted = {"delay_seconds": float(request.form["delay_seconds"]), "failure_percent": int(request.form["failure_percent"])}
     except ValueError:
+        abort(422)
+    if not isfinite(wanted["delay_seconds"]):
         abort(422)
     _ask("PUT", "/settings", wanted)
     return redirect(url_for("dev.service"), 303)

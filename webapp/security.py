@@ -1,7 +1,7 @@
 """What holds for every request: closed by default, CSRF on every change, one strict set of headers.
 
 Order: who is it; is the view open to guests; is the body of a kind that a foreign page cannot send unseen; is the CSRF
-token this session's. Only then does a view run. Nothing here knows tasks or processes.
+token this session's; is it text that a database can hold. Only then does a view run. Nothing here knows tasks or processes.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 from urllib.parse import urlencode, urlsplit
 
 from flask import Flask, Response, abort, current_app, g, redirect, request, url_for
-from flask_wtf.csrf import CSRFProtect
+from flask_wtf.csrf import CSRFError, CSRFProtect
 from itsdangerous import BadData, URLSafeTimedSerializer
 
 from engine.config import Settings
@@ -67,6 +67,7 @@ def init_app(app: Flask, settings: Settings) -> None:
     app.before_request(_refuse_guests)
     app.before_request(_refuse_foreign_bodies)
     app.before_request(_refuse_forged)
+    app.before_request(_refuse_nul)
     app.after_request(harden)
 
 
@@ -136,9 +137,7 @@ def _refuse_guests() -> Any:
     if is_api():
         abort(401)
     if request.headers.get("HX-Request") == "true":
-        here = urlsplit(request.headers.get("HX-Current-URL", ""))
-        back = f"{here.path}?{here.query}" if here.query else here.path
-        return Response(status=401, headers={"HX-Redirect": _sign_in_url(local_path(back, "/"))})
+        return Response(status=401, headers={"HX-Redirect": _sign_in_url(_page_behind_htmx())})
     return redirect(_sign_in_url(_way_back()), code=302 if request.method in SAFE_METHODS else 303)
 
 
@@ -154,7 +153,22 @@ def _refuse_forged() -> None:
         return
     if who is None and (is_api() or request.endpoint == "auth.sign_out"):
         return  # no session to ride on: the API answers 401, and who is signed out already is sent to sign in
-    csrf.protect()
+    try:
+        csrf.protect()
+    except ValueError as error:  # over https Flask-WTF parses the referrer, which may be "https://["
+        raise CSRFError("The referrer is no address.") from error
+
+
+def _refuse_nul() -> None:
+    """No text of PostgreSQL holds U+0000: an address with one leads nowhere, and nobody typed a form with one."""
+    if "\0" in request.path:
+        abort(404)
+    if request.method in SAFE_METHODS:
+        return
+    texts = [value for _, value in request.form.items(multi=True)]
+    texts += [upload.filename or "" for _, upload in request.files.items(multi=True)]
+    if any("\0" in text for text in texts):
+        abort(422, "expected text without the character U+0000")
 
 
 def _way_back() -> str:
@@ -163,6 +177,15 @@ def _way_back() -> str:
         return request.full_path.rstrip("?")
     task_id = (request.view_args or {}).get("task_id")
     return f"/tasks/{task_id}" if task_id else "/"
+
+
+def _page_behind_htmx() -> str:
+    """The page that htmx asked from; the start where its header names none."""
+    try:
+        here = urlsplit(request.headers.get("HX-Current-URL", ""))
+    except ValueError:  # "http://[" is no address, and nothing that a browser sends
+        return "/"
+    return local_path(f"{here.path}?{here.query}" if here.query else here.path, "/")
 
 
 def _sign_in_url(back: str) -> str:

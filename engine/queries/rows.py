@@ -23,6 +23,9 @@ CAP = 10_000
 
 PAGE = 50
 
+LONGEST_CURSOR = 20_000
+"""A place holds texts that lists sort by; an address line of a server is shorter than this."""
+
 T = TypeVar("T")
 
 
@@ -97,7 +100,7 @@ def time_cursor(text: str | None) -> tuple[datetime, UUID] | None:
         return None
     try:
         at, id = datetime.fromisoformat(value[0]), UUID(value[1])
-    except (TypeError, ValueError) as error:
+    except (AttributeError, TypeError, ValueError) as error:  # UUID(5) asks a number for its text
         raise BadCursor(f"expected a time and an id, found {value!r}") from error
     if at.tzinfo is None:
         raise BadCursor(f"expected a time with a zone, found {value[0]!r}")
@@ -114,13 +117,22 @@ def number_cursor(text: str | None) -> int | None:
     return value[0]
 
 
+def unpacked(text: str) -> Any:
+    """The JSON value inside a cursor. Raises BadCursor for what no list wrote, however it was made."""
+    if len(text) > LONGEST_CURSOR:
+        raise BadCursor(f"expected a cursor of at most {LONGEST_CURSOR:,} characters, found {len(text):,}")
+    try:
+        value = json.loads(base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)))
+        json.dumps(value, ensure_ascii=False).encode()  # half a surrogate pair is no text that the database takes
+    except (binascii.Error, ValueError, RecursionError) as error:
+        raise BadCursor("expected a cursor from next_cursor") from error
+    return value
+
+
 def _decode(text: str | None) -> list[Any] | None:
     if not text:
         return None
-    try:
-        value = json.loads(base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)))
-    except (binascii.Error, ValueError) as error:
-        raise BadCursor("expected a cursor from next_cursor") from error
+    value = unpacked(text)
     if not isinstance(value, list) or len(value) != 2:
         raise BadCursor("expected a cursor from next_cursor")
     return value

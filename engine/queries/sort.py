@@ -7,13 +7,12 @@ is unique. `turns` says which keys the reader's choice of direction turns around
 from __future__ import annotations
 
 import base64
-import binascii
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from engine.queries.rows import BadCursor
+from engine.queries.rows import BadCursor, unpacked
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,10 +58,7 @@ def _text(value: Any) -> str:
 
 
 def _decode(cursor: str, keys: Sequence[Key]) -> dict[str, str]:
-    try:
-        values = json.loads(base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)))
-    except (binascii.Error, ValueError) as error:
-        raise BadCursor("expected a cursor of this list") from error
+    values = unpacked(cursor)
     if (
         not isinstance(values, list)
         or len(values) != len(keys)

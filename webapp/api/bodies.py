@@ -126,7 +126,7 @@ def whole(*, least: int = 0, most: int = WHOLE - 1, nullable: bool = False) -> R
         if isinstance(value, bool) or not isinstance(value, int):
             raise Wrong(f"expected a whole number, found {kind_of(value)}")
         if not least <= value <= most:
-            raise Wrong(f"expected {least} to {most}, found {value}")
+            raise Wrong(f"expected {least} to {most}, found {shortened(value)}")
         return value
 
     return read
@@ -139,7 +139,7 @@ def number(*, least: float = 0, most: float = 1e9, nullable: bool = False) -> Re
         if isinstance(value, bool) or not isinstance(value, int | float):
             raise Wrong(f"expected a number, found {kind_of(value)}")
         if not least <= value <= most:
-            raise Wrong(f"expected {least:g} to {most:g}, found {value:g}")
+            raise Wrong(f"expected {least:.12g} to {most:.12g}, found {shortened(value)}")
         return float(value)
 
     return read
@@ -238,6 +238,12 @@ def kind_of(value: Any) -> str:
         case dict():
             return "an object"
     return type(value).__name__
+
+
+def shortened(value: float) -> str:
+    """A number for a message: JSON knows whole numbers of thousands of digits, which no float can hold."""
+    text = str(value)
+    return text if len(text) <= 40 else f"{text[:40]}… ({len(text):,} characters)"
 
 
 def _no_constant(name: str) -> Any:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cache
-
 from argon2 import PasswordHasher
 from argon2.exceptions import InvalidHashError, VerificationError
 
@@ -11,16 +9,15 @@ HASHER = PasswordHasher()
 MAX_LENGTH = 1024  # longer ones are refused before they cost anything
 
 
-@cache
-def _nobody() -> str:
-    """A hash that no password matches knowingly, made once a process."""
-    return HASHER.hash("nobody has this password; it only costs the same time")
+# A hash that no password matches knowingly. Made at import: made at the first use, it would have told, once a process,
+# a name that does not exist by twice the time.
+NOBODY = HASHER.hash("nobody has this password; it only costs the same time")
 
 
 def matches(stored: str | None, password: str) -> bool:
     """Whether `password` is the stored one. Always spends one verification, whoever asks."""
     try:
-        right = HASHER.verify(stored or _nobody(), password)
+        right = HASHER.verify(stored or NOBODY, password)
     except (VerificationError, InvalidHashError):
         return False
     return right and stored is not None

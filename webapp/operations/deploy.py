@@ -74,6 +74,6 @@ def _same() -> tuple[Any, ...]:
     with reading(reader()) as conn:
         for one in request.args.getlist("same")[:50]:
             key, _, version = one.rpartition("/")
-            if version.isascii() and version.isdigit() and len(version) < 10:
+            if "\0" not in key and version.isascii() and version.isdigit() and len(version) < 10:
                 found.append(definition(conn, key, int(version), tenant_id=current_actor().tenant_id))
     return tuple(row for row in found if row is not None)

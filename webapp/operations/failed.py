@@ -175,7 +175,7 @@ def _context() -> dict[str, Any]:
 
 def _attempts() -> int:
     given = request.form.get("attempts", str(ATTEMPTS))
-    if not given.isascii() or not given.isdigit() or not 1 <= int(given) <= 100:
+    if not given.isascii() or not given.isdigit() or len(given) > 3 or not 1 <= int(given) <= 100:
         abort(422)
     return int(given)
 

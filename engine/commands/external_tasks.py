@@ -21,8 +21,9 @@ from engine.commands.requests import refuse, request_for
 from engine.commands.transaction import Connection, command
 from engine.core.snapshot import Completed
 from engine.core.values import accept
-from engine.db.acquire import EXTERNAL_TASK, WAIT_FOR_LEASE, acquire_external, renew_leases
+from engine.db.acquire import EXTERNAL_TASK, acquire_external, renew_leases
 from engine.db.load import Loaded
+from engine.db.locks import WAIT_FOR_LEASE
 from engine.db.session import cursor_of
 
 T = TypeVar("T")

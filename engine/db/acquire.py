@@ -22,6 +22,7 @@ from uuid import UUID
 
 import psycopg
 
+from engine.db.locks import TAKEN_AWAY
 from engine.db.session import cursor_of
 from engine.failpoints import commit_point
 from engine.ids import new_id
@@ -241,10 +242,6 @@ _STILL_LEASED = {
 }
 
 
-# For the client that renews one lease and must know: it holds nothing while it waits.
-WAIT_FOR_LEASE = "SELECT 1 FROM external_task WHERE id = %s FOR NO KEY UPDATE"
-
-
 # ---- recover
 
 
@@ -388,7 +385,7 @@ def release_by_operator_sql(work: Work, more: str = "") -> str:
     """Take one lease away, whoever holds it; waits for that one row. `more`: a member that reads from `back`."""
     return take_back_sql(
         work,
-        f"SELECT {_LOST} FROM {work.table} j WHERE j.id = %(item_id)s AND j.tenant_id = %(tenant_id)s AND j.status = 'leased' FOR UPDATE",
+        f"SELECT {_LOST} {TAKEN_AWAY.format(table=work.table)}",
         kind="released",
         actor="%(actor)s",
         why="format('%%s released the lease (number %%s): %%s', %(actor)s::text, j.lease_number, %(reason)s::text)",

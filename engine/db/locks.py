@@ -35,6 +35,22 @@ its next statement, and writes a job of kind `message` for each subscription tha
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from enum import IntEnum
+
+
+class Level(IntEnum):
+    """The levels of the order above; 0 is the advisory lock on which two deployments of one key meet."""
+
+    DEPLOYMENT = 0
+    ROOT = 1
+    DEFINITION = 2
+    REQUEST = 3
+    LEAF = 4
+    KEYS = 5
+    MESSAGE = 6
+
+
 # Level 1. `mark` says what the command read: a mark set meanwhile is a world that moved on.
 ROOT_IF_REVISION = (
     "root AS MATERIALIZED (SELECT id FROM process_instance WHERE id = %(root_id)s AND revision = %(revision)s"
@@ -103,6 +119,10 @@ FAILING = (
     "FROM (SELECT id, lease_owner AS owner, leased_at AS began_at FROM {table} WHERE id = %(item_id)s) before"
     " WHERE l.id = before.id AND l.status = 'leased' AND l.lease_number = %(lease_number)s"
 )
+# The same for whoever takes one lease away from its holder; the rows that this locks are updated by the same statement.
+TAKEN_AWAY = "FROM {table} j WHERE j.id = %(item_id)s AND j.tenant_id = %(tenant_id)s AND j.status = 'leased' FOR UPDATE"
+# For the client that renews one lease and must know: it holds nothing while it waits.
+WAIT_FOR_LEASE = "SELECT 1 FROM external_task WHERE id = %s FOR NO KEY UPDATE"
 # The second statement of a write too long for one: the locks are held, the case is that of the first.
 GO_ON = f"go AS MATERIALIZED (SELECT {_OF_PARAMETERS}, %(at)s::timestamptz AS at)"
 
@@ -133,3 +153,39 @@ END_DELIVERY = (
 # And level 2: the versions that it takes over from, FOR UPDATE; then their start timers.
 DEPLOYMENT = "SELECT baton_lock_deployment(%(tenant_id)s, %(keys)s)"
 TAKEN_OVER = "SELECT baton_lock_definitions(%(definition_ids)s)"
+
+
+# ---- what each of them locks, for the tests that watch the order (tests/lock_order.py)
+
+# Whatever spells a lock is one of these, or a SKIP LOCKED of acquire.py, which takes leaves and never waits.
+FRAGMENTS: tuple[tuple[Level, str], ...] = (
+    (Level.ROOT, ROOT_IF_REVISION),
+    (Level.DEFINITION, DEFINITION),
+    (Level.DEFINITION, NEWEST_DEFINITION),
+    *((Level.LEAF, text) for text in LEAF.values()),
+    (Level.LEAF, START_SUBSCRIPTION),
+    *((Level.LEAF, TAKEN_AWAY.format(table=table)) for table in ("job", "external_task", "delivery")),
+    (Level.LEAF, WAIT_FOR_LEASE),
+)
+# The functions of engine/db/sql that lock, with the levels that they take, in their order.
+FUNCTIONS: Mapping[str, tuple[Level, ...]] = {
+    "baton_cancel_some": (Level.ROOT, Level.LEAF),
+    "baton_lock_case": (Level.ROOT, Level.LEAF),
+    "baton_lock_definitions": (Level.DEFINITION,),
+    "baton_lock_delivery": (Level.ROOT, Level.DEFINITION, Level.LEAF),
+    "baton_lock_deployment": (Level.DEPLOYMENT,),
+    "baton_lock_keys": (Level.KEYS,),
+    "baton_lock_subscription_keys": (Level.KEYS,),
+    "baton_open_subscriptions": (Level.KEYS,),
+    "baton_take_message": (Level.KEYS, Level.MESSAGE),
+}
+# What an UPDATE or DELETE of a row locks, and for a request its INSERT, which waits for a repeat. The rows of a leaf
+# (inbox entries, incidents) go with it; scopes and variables are changed by those who hold the root. Other tables, such as
+# people and workers, belong to no case, and no command that locks one of these touches them.
+TABLES: Mapping[str, Level] = {
+    "process_instance": Level.ROOT,
+    "process_definition": Level.DEFINITION,
+    "request": Level.REQUEST,
+    **dict.fromkeys(("user_task", "job", "external_task", "delivery", "subscription", "token", "scope", "variable"), Level.LEAF),
+    "message": Level.MESSAGE,
+}

@@ -1,11 +1,15 @@
-"""Who may import whom, and where a lock may be spelled."""
+"""Who may import whom, where a lock may be spelled, and that each says what it locks."""
 
 from __future__ import annotations
 
 import re
 
+import pytest
 from importlinter.cli import lint_imports
 
+from engine.db import locks
+from engine.db.functions import function_files
+from engine.db.locks import Level
 from tests.architecture.sources import ROOT, name, python_files, texts
 
 LOCK = re.compile(
@@ -39,3 +43,66 @@ def test_the_rest_of_the_sql_files_locks_nothing():
 
 def test_the_orm_locks_nothing():
     assert not [name(path) for path in python_files() if LOCKING_METHODS.search(path.read_text(encoding="utf-8"))]
+
+
+# ---- every lock declares its level (tests/lock_order.py watches by these declarations)
+
+SKIPS = re.compile(r"\bFOR\s+(?:NO\s+KEY\s+)?UPDATE(?:\s+OF\s+\w+)?\s+SKIP\s+LOCKED", re.IGNORECASE)
+FUNCTION = re.compile(r"\bbaton_(?:lock|open|take|cancel)\w*(?=\s*\()")
+
+
+def _strings(value: object) -> list[str]:
+    """The texts of a module's constant."""
+    if isinstance(value, str):
+        return [value]
+    if isinstance(value, dict | tuple | list):
+        return [text for each in (value.values() if isinstance(value, dict) else value) for text in _strings(each)]
+    return []
+
+
+def test_every_text_of_locks_that_locks_is_declared():
+    declared = {text for _, text in locks.FRAGMENTS}
+    own = {key: value for key, value in vars(locks).items() if key not in ("FRAGMENTS", "__doc__") and not key.startswith("__")}
+    templates = {locks.TAKEN_AWAY}  # declared once for each table
+    found = [text for value in own.values() for text in _strings(value) if LOCK.search(text)]
+    assert found
+    assert not [text for text in found if text not in declared | templates], "a lock without a level"
+
+
+def test_acquire_spells_no_lock_that_waits():
+    outside = [text for _, text in texts(ROOT / "engine/db/acquire.py") if LOCK.search(SKIPS.sub("", text))]
+    assert not outside, "what waits belongs into locks.py, with its level"
+
+
+def test_every_function_that_is_called_for_its_lock_is_declared():
+    called = {match.group() for path in python_files("engine") for _, text in texts(path) for match in FUNCTION.finditer(text)}
+    assert called <= set(locks.FUNCTIONS)
+
+
+@pytest.mark.parametrize("function", sorted({key for key, text in function_files().items() if LOCK.search(text) or key in locks.FUNCTIONS}))
+def test_a_function_takes_the_levels_that_it_declares_in_their_order(function):
+    if function == "baton_lock_deployment":
+        # The advisory locks of message keys under numbers of its own: a name with a control character is no message name.
+        assert locks.FUNCTIONS[function] == (Level.DEPLOYMENT,)
+        assert "chr(29) || 'deployment'" in function_files()[function]
+        return
+    assert tuple(dict.fromkeys(_levels(function))) == locks.FUNCTIONS[function]
+
+
+def _levels(function: str) -> list[Level]:
+    """By the text of its body: rows that it locks or changes, keys, and what the functions take that it calls."""
+    body = re.sub(r"--[^\n]*", "", function_files()[function]).split("$$")[1]
+    found: list[Level] = []
+    for statement in body.split(";"):
+        for match in re.finditer(
+            r"(?P<keys>pg_advisory_xact_lock)|(?P<called>baton_(?:lock|open|take|cancel)\w*)\(|\b(?:UPDATE|DELETE FROM) (?P<changed>\w+)"
+            r"|\bFROM (?P<locked>\w+)[^;]*?\bFOR (?:NO KEY UPDATE|UPDATE|KEY SHARE)",
+            statement,
+        ):
+            if match["keys"]:
+                found.append(Level.KEYS)
+            elif match["called"]:
+                found += locks.FUNCTIONS[match["called"]]
+            elif table := match["changed"] or match["locked"]:
+                found += [locks.TABLES[table]] if table in locks.TABLES else []
+    return found

@@ -1,4 +1,4 @@
-"""Any deadlock fails a race: commands are not run again here."""
+"""Any deadlock fails a race: commands are not run again here. The order of locks is watched."""
 
 from __future__ import annotations
 
@@ -8,6 +8,9 @@ import pytest
 
 from engine import failpoints
 from engine.commands import transaction
+from tests.lock_order import watched
+
+__all__ = ["watched"]
 
 
 @pytest.fixture(autouse=True)

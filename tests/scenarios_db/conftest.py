@@ -5,7 +5,10 @@ from __future__ import annotations
 import psycopg
 import pytest
 
+from tests.lock_order import watched
 from tests.scenarios_db.stage import Stage
+
+__all__ = ["watched"]
 
 
 @pytest.fixture

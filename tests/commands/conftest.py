@@ -1,0 +1,7 @@
+"""The order of locks is watched in every test of commands."""
+
+from __future__ import annotations
+
+from tests.lock_order import watched
+
+__all__ = ["watched"]

@@ -19,7 +19,7 @@ from threading import Lock
 
 from engine.db.session import plain_url
 from tests.mutants.find import Mutant, mutants
-from tests.mutants.run import TESTS, Verdict, Workshop, read_killers, write_killers
+from tests.mutants.run import Proofs, Verdict, Workshop, read_killers, write_killers
 
 ACCEPTED = Path(__file__).parent / "accepted.toml"
 
@@ -36,14 +36,12 @@ def main() -> int:
         return 0
     gone = sorted(set(accepted) - {mutant.name for mutant in every})
     with _server() as server, tempfile.TemporaryDirectory(prefix="baton-mutants-") as folder:
-        workshops = [_workshop(Path(folder) / str(n), server) for n in range(asked.jobs)]
-        if not asked.unproven:
-            word, _, output = workshops[0].run(TESTS, 1800, stop=False)
-            if word != "survived":
-                print(output[-4000:], "\nThe tests fail without any mutant: nothing can be told.", sep="\n")
-                return 1
+        proofs = Proofs()
+        workshops = [_workshop(Path(folder) / str(n), server, proofs) for n in range(asked.jobs)]
         verdicts = _try_all(chosen, workshops, {mutant.name for mutant in every})
-    return _report(verdicts, accepted, gone)
+    for test in sorted(proofs.broken):
+        print(f"BROKEN    {test} fails without any mutant")
+    return _report(verdicts, accepted, gone) or int(bool(proofs.broken))
 
 
 def _arguments() -> argparse.Namespace:
@@ -52,7 +50,6 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--only", default="", metavar="TEXT", help="those whose name contains TEXT")
     parser.add_argument("--jobs", type=int, default=1, metavar="N", help="how many are tried at a time")
     parser.add_argument("--new", action="store_true", help="leave out those that accepted.toml accepts")
-    parser.add_argument("--unproven", action="store_true", help="do not first show that the tests pass without a mutant")
     return parser.parse_args()
 
 
@@ -83,9 +80,9 @@ def _server() -> Iterator[str]:
         server.stop()
 
 
-def _workshop(folder: Path, server: str) -> Workshop:
+def _workshop(folder: Path, server: str, proofs: Proofs) -> Workshop:
     folder.mkdir()
-    return Workshop(folder, server)
+    return Workshop(folder, server, proofs)
 
 
 def _try_all(chosen: Sequence[Mutant], workshops: Sequence[Workshop], there: set[str]) -> list[Verdict]:

@@ -15,7 +15,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
@@ -61,11 +61,26 @@ class Verdict:
     output: str = ""
 
 
+class Proofs:
+    """Which tests kill rightly: those that pass without any mutant. The others are broken, and judge nothing more."""
+
+    def __init__(self) -> None:
+        self.passed: set[str] = set()
+        self.broken: set[str] = set()
+
+    def sound(self, test: str, run: Callable[[Sequence[str], float], tuple[str, str, str]]) -> bool:
+        """Whether it passes now, without a mutant; asked once for each test."""
+        if test not in self.passed and test not in self.broken:
+            word, _, _ = run([test], SECONDS["killers"])
+            (self.passed if word == "survived" else self.broken).add(test)
+        return test in self.passed
+
+
 class Workshop:
     """A copy of the tree in which one mutant at a time is tried."""
 
-    def __init__(self, folder: Path, server: str) -> None:
-        self.folder, self.server = folder, server
+    def __init__(self, folder: Path, server: str, proofs: Proofs) -> None:
+        self.folder, self.server, self.proofs = folder, server, proofs
         self.times = count(int(time.time()) - 10_000_000)
         skipped = shutil.ignore_patterns("__pycache__", "*.pyc", ".*cache")
         for name in COPIED:
@@ -75,8 +90,15 @@ class Workshop:
                 shutil.copy(ROOT / name, folder / name)
 
     def judge(self, mutant: Mutant, killers: dict[str, list[str]]) -> Verdict:
-        """Try it: its killers first, then everything."""
+        """Try it, until it survives or is killed by a test that passes without it."""
         began = time.monotonic()
+        while True:
+            word, by, output = self._try(mutant, killers)
+            if word != "killed" or by == "time" or self.proofs.sound(by, self.run):
+                return Verdict(mutant, word, by, time.monotonic() - began, output)
+
+    def _try(self, mutant: Mutant, killers: dict[str, list[str]]) -> tuple[str, str, str]:
+        """Its killers first, then everything."""
         path = self.folder / mutant.path
         original = path.read_text(encoding="utf-8")
         self._write(path, mutant.applied(original))
@@ -87,8 +109,7 @@ class Workshop:
                 outcome = self.run(ordered(self.folder, mutant, killers), SECONDS["all"])
         finally:
             self._write(path, original)
-        word, by, output = outcome
-        return Verdict(mutant, word, by, time.monotonic() - began, output)
+        return outcome
 
     def _write(self, path: Path, text: str) -> None:
         path.write_text(text, encoding="utf-8")
@@ -105,10 +126,11 @@ class Workshop:
                 found.append(test)
         return found
 
-    def run(self, tests: Sequence[str], seconds: float, *, stop: bool = True) -> tuple[str, str, str]:
+    def run(self, tests: Sequence[str], seconds: float) -> tuple[str, str, str]:
         """(word, by, output) of one run of pytest."""
         command = [sys.executable, "-m", "pytest", "-q", "--tb=short", "-rfE", "-o", "addopts=", "-p", "no:cacheprovider"]
-        command += ["-p", "tests.mutants.patience", *(["-x"] if stop else []), *(f"--ignore={each}" for each in APART), *tests]
+        command += ["-p", "tests.mutants.patience", "-x", *(f"--ignore={each}" for each in APART)]
+        command += [*(f"--deselect={each}" for each in self.proofs.broken), *tests]
         told = os.environ | {"BATON_TEST_SERVER": self.server}
         process = subprocess.Popen(command, cwd=self.folder, env=told, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         try:

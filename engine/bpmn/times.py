@@ -26,6 +26,7 @@ from engine.expressions import ExpressionError
 MAX_TEXT = 200
 MAX_SECONDS = 1000 * 366 * 86_400
 SHORTEST_CYCLE = 1  # second
+FIRST_YEAR, LAST_YEAR = 2, 9998  # a year from both ends of Python's calendar, so that every zone can show a time
 
 _DURATION = re.compile(r"P[\dYMWDTHS.,]+", re.ASCII)
 _REPEAT = re.compile(r"R(\d{0,9})", re.ASCII)
@@ -65,9 +66,10 @@ class DurationTimer:
         try:
             local = _plus_months(moment, self.months * times) + timedelta(days=self.days * times)
             # A wall time that the clocks skip is moved on by the length of the gap.
-            return (local.astimezone(UTC) + self.exact * times).astimezone(moment.tzinfo)
+            found = (local.astimezone(UTC) + self.exact * times).astimezone(moment.tzinfo)
         except (OverflowError, ValueError) as error:
             raise TimerError(f"expected a time before the year 10000, found {moment.isoformat()} and {times} times the duration") from error
+        return _storable(found)
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,16 +128,17 @@ def parse_timer(kind: str, value: Any, *, zone: str = "UTC") -> Timer:
 def parse_moment(value: Any, *, zone: str = "UTC") -> datetime:
     """A date and time, always with a zone. A date alone begins its day."""
     if isinstance(value, datetime):
-        return _zoned(value, zone)
+        return _storable(_zoned(value, zone))
     if isinstance(value, date):
-        return datetime.combine(value, time(), _zone(zone))
+        return _storable(datetime.combine(value, time(), _zone(zone)))
     if not isinstance(value, str):
         raise TimerError(f"expected a date and time, found {type(value).__name__} {str(value)[:60]!r}")
     text = _short(value, "date")
     try:
-        return _zoned(datetime.fromisoformat(text), zone)
+        found = _zoned(datetime.fromisoformat(text), zone)
     except (ValueError, OverflowError) as error:
         raise TimerError(f"expected a date and time such as 2026-11-29T10:00:00Z, found {text!r}") from error
+    return _storable(found)
 
 
 def parse_due(value: Any, *, now: datetime, zone: str = "UTC") -> datetime:
@@ -229,6 +232,13 @@ def _zone(name: str) -> tzinfo:
 
 def _zoned(moment: datetime, zone: str) -> datetime:
     return moment if moment.tzinfo is not None else moment.replace(tzinfo=_zone(zone))
+
+
+def _storable(moment: datetime) -> datetime:
+    """The database holds more years than Python: a time that is year 10000 in UTC is written, and no list reads it again."""
+    if not FIRST_YEAR <= moment.year <= LAST_YEAR:
+        raise TimerError(f"expected a time from the year {FIRST_YEAR} to the year {LAST_YEAR}, found {moment.isoformat()}")
+    return moment
 
 
 def _duration(text: str, zone: str) -> DurationTimer:

@@ -295,3 +295,22 @@ def test_every_occurrence_lies_on_the_grid_and_in_order(anchor: datetime, now: d
     assert after is not None
     assert after.number == occurrence.number + 1
     assert after.due_at > occurrence.due_at
+
+
+@pytest.mark.parametrize(
+    "text", ["9999-12-31T23:59:59-12:00", "9999-12-31", "9999-01-01T00:00:00Z", "0001-01-01", "0001-01-01T00:00:00+14:00"]
+)
+def test_a_time_that_some_zone_cannot_show_is_refused_before_it_is_stored(text: str) -> None:
+    with pytest.raises(TimerError, match="expected a time from the year 2 to the year 9998"):
+        parse_due(text, now=NOW)
+
+
+def test_a_duration_does_not_reach_past_the_last_year_that_can_be_read_again() -> None:
+    with pytest.raises(TimerError, match="the year 999[89]"):
+        parse_due("P1000Y", now=datetime(8999, 6, 1, tzinfo=UTC))
+
+
+@pytest.mark.parametrize("text", ["0002-01-01T00:00:00+14:00", "9998-12-31T23:59:59-12:00"])
+def test_the_first_and_the_last_time_are_shown_in_every_zone(text: str) -> None:
+    for hours in (-12, 14):
+        parse_due(text, now=NOW).astimezone(UTC).astimezone(timezone(timedelta(hours=hours)))

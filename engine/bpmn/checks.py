@@ -256,6 +256,9 @@ def _links(structure: Structure) -> None:
             other = catches.setdefault((node.parent, node.config.link), key)
             if other != key:
                 structure.problem(key, f"catches the link {node.config.link!r} like {other!r}", "one catch for each link of a scope")
+            elif key not in structure.links.values():
+                what = f"catches the link {node.config.link!r}, which nothing throws in its scope"
+                structure.problem(key, what, "an intermediateThrowEvent with a linkEventDefinition of that name beside it")
             if node.incoming:
                 structure.problem(key, "catches a link and has an incoming flow", "none: its throws lead to it")
         if isinstance(node.config, ThrowConfig) and node.config.link is not None:
@@ -264,6 +267,30 @@ def _links(structure: Structure) -> None:
                 structure.problem(key, what, "an intermediateCatchEvent with a linkEventDefinition of that name beside it")
             if node.outgoing:
                 structure.problem(key, "throws a link and has an outgoing flow", "none: it goes on at the catch")
+
+
+DIRECTIONS: Mapping[
+    str, tuple[Callable[[int, int], bool], str]
+] = {  # gatewayDirection: what is wrong with (flows in, flows out); drawn flows count, those with problems included
+    "Diverging": (lambda flows_in, flows_out: flows_in > 1 or flows_out < 2, "at most one flow in and several out"),
+    "Converging": (lambda flows_in, flows_out: flows_in < 2 or flows_out > 1, "several flows in and at most one out"),
+    "Mixed": (lambda flows_in, flows_out: flows_in < 2 or flows_out < 2, "several flows in and several out"),
+}
+
+
+def _gateway_directions(structure: Structure) -> None:
+    """10.6.1: the direction of a gateway, where it has one, is that of its flows. The execution does not depend on it."""
+    for key, node in structure.nodes.items():
+        direction = structure.sources[key].get("gatewayDirection", "Unspecified")
+        if structure.table[key].role != "gateway" or direction == "Unspecified" or structure.drawn.get(key, 0) > len(node.outgoing):
+            continue
+        if direction not in DIRECTIONS:
+            structure.problem(key, f"has the gatewayDirection {direction!r}", f"one of Unspecified, {', '.join(DIRECTIONS)}")
+            continue
+        contradicts, expected = DIRECTIONS[direction]
+        if contradicts(len(node.incoming), len(node.outgoing)):
+            what = f"has the gatewayDirection {direction}, {len(node.incoming)} flows in and {len(node.outgoing)} out"
+            structure.problem(key, what, f"{expected}, or another gatewayDirection")
 
 
 def _receivers_that_start(structure: Structure) -> None:
@@ -358,6 +385,7 @@ RULES: tuple[Callable[[Structure], None], ...] = (
     _conditions,
     _boundaries,
     _event_gateways,
+    _gateway_directions,
     _links,
     _receivers_that_start,
     _gateways_without_way_out,

@@ -72,6 +72,8 @@ class Node:
     line: int | None = None
     config: Any = None
     loop: StandardLoop | MultiInstance | None = None  # activities
+    start_quantity: int = 1  # activities: tokens that begin it together
+    completion_quantity: int = 1  # activities: tokens that leave it over each flow
 
 
 @dataclass(frozen=True, slots=True)

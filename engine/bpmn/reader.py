@@ -26,6 +26,7 @@ elements.load()
 
 MAX_ELEMENTS = 20_000  # nodes, flows, and what they directly hold, of all executable processes of a file
 
+MAX_QUANTITY = 100  # tokens at once
 MAX_COPIED = 2_000_000  # bytes of the event definitions that events refer to
 
 
@@ -291,11 +292,24 @@ class _Process:
             line=names.line(element),
             config=config,
             loop=loop,
+            start_quantity=self._quantity(element, "startQuantity", supported),
+            completion_quantity=self._quantity(element, "completionQuantity", supported),
         )
         if default := names.reference(element.get("default")):
             self.defaults[key] = default
         if supported.container:
             self._read_scope(element, key)
+
+    def _quantity(self, element: Element, name: str, supported: Supported) -> int:
+        """10.3.2: how many tokens begin an activity together, or leave it over each flow."""
+        text = (element.get(name) or "1").strip()
+        quantity = int(text) if text.isascii() and text.isdecimal() and len(text) < 10 else 0
+        largest = MAX_QUANTITY if supported.activity else 1
+        if not 1 <= quantity <= largest:
+            why = f"a whole number from 1 to {largest}" if supported.activity else "1: it is no activity"
+            self.context.problem(element, f"{named(element)} has the {name} {text!r}", why)
+            return 1
+        return quantity
 
     def _row(self, element: Element) -> Supported | None:
         """The row of the table for this element and its event definition; otherwise a problem that names it."""
@@ -341,9 +355,6 @@ class _Process:
             self.context.problem(
                 element, f"{named(element)} is for compensation", "isForCompensation false: compensation is not supported yet"
             )
-        for name in ("startQuantity", "completionQuantity"):
-            if element.get(name, "1").strip() != "1":
-                self.context.problem(element, f"{named(element)} has {name} {element.get(name)}", "1")
         for name in ("cancelActivity", "isInterrupting", "parallelMultiple", "isForCompensation", "triggeredByEvent"):
             if (element.get(name) or "true").strip() not in ("true", "false", "1", "0"):
                 self.context.problem(element, f"{named(element)} has {name} {element.get(name)!r}", "true or false")
@@ -367,6 +378,9 @@ class _Process:
         if key in self.flows:
             return  # named by _check_ids
         self.context.report_unread(element)
+        if not names.flag(element.get("isImmediate"), default=True) and names.flag(self.element.get("isExecutable"), default=False):
+            what = f"{named(element)} lets other activities come between (isImmediate false)"
+            self.context.problem(element, what, "isImmediate true, or nothing: the process is executable (8.3.13)")
         ends = [self._end(element, name) for name in ("sourceRef", "targetRef")]
         condition = self._condition(element)
         source, target = ends

@@ -195,8 +195,20 @@ class Run:
         if self.steps > STEP_LIMIT:
             text = f"expected a task, event or end after at most {STEP_LIMIT:,} sequence flows, found a loop that never waits"
             self.fail(token, CannotGoOn("endless_loop", text))
-        else:
+        elif node.start_quantity == 1 or again or self._gather(token, node):
             self.enter(token, node, again=again)
+
+    def _gather(self, token: Token, node: Node) -> bool:
+        """Whether enough tokens have come for an activity that several begin together (10.3.2); they become one."""
+        others = [each for each in token.scope.tokens if each.status == "joining" and each.element_id == node.id]
+        others = others[: node.start_quantity - 1]
+        if len(others) < node.start_quantity - 1:
+            self.shed(token)
+            token.status = "joining"
+            return False
+        self.record("join_passed", node.id, {"flows": [each.flow_id for each in (*others, token)]})
+        self.absorb(others)
+        return True
 
     def enter(self, token: Token, node: Node, *, again: bool = False) -> None:
         """Let a token that has arrived do what its element does. What it could not finish leaves no row and no event."""
@@ -223,6 +235,8 @@ class Run:
             self.fail(token, error)
             return
         self.history.append(Event("element_left", node.id, NOTHING))
+        if node.completion_quantity > 1:
+            flows = [flow for flow in flows for _ in range(node.completion_quantity)]
         self.take(token, flows)
 
     def take(self, token: Token, flow_ids: Iterable[str]) -> None:

@@ -66,7 +66,10 @@ UNSUPPORTED = [
     ('<parallelGateway id="x"><standardLoopCharacteristics loopMaximum="2"/></parallelGateway>', "of parallelGateway 'x' is not supported"),
     ('<userTask id="x"><potentialOwner/></userTask>', "potentialOwner of userTask 'x'"),
     ('<userTask id="x" isForCompensation="true"/>', "is for compensation"),
-    ('<userTask id="x" startQuantity="2"/>', "startQuantity 2"),
+    ('<userTask id="x" startQuantity="0"/>', "has the startQuantity '0'"),
+    ('<userTask id="x" completionQuantity="101"/>', "has the completionQuantity '101'"),
+    ('<subProcess id="x" completionQuantity="many"><startEvent id="i"/></subProcess>', "has the completionQuantity 'many'"),
+    ('<exclusiveGateway id="x" completionQuantity="2"/>', "has the completionQuantity '2'"),
     ('<nosuch id="x"/>', "nosuch 'x' is not supported"),
     ('<other:thing id="x"/>', "thing (urn:other) 'x' is not supported"),
     ('<serviceTask id="x" camunda:class="org.x.Y"/>', "bound by camunda:class"),
@@ -176,6 +179,8 @@ def test_a_faulty_form_field_is_refused(fields: str, part: str) -> None:
 
 
 START = '<startEvent id="s"/>'
+GATEWAY = f'{START}<parallelGateway id="g" gatewayDirection="{{}}"/><endEvent id="e"/>{FLOW.format("a", "s", "g")}{{}}{{}}'
+TWO_OUT = FLOW.format("c", "g", "e") + FLOW.format("d", "g", "e")
 BY_EVENT = '<subProcess id="h" triggeredByEvent="true">{}</subProcess>'
 NEWS = '<startEvent id="on" isInterrupting="false"><messageEventDefinition messageRef="m"/></startEvent>'
 NEWS_TOO = NEWS.replace('"on"', '"on2"')
@@ -311,13 +316,23 @@ STRUCTURES = [
     (f'{START}<endEvent id="e"><errorEventDefinition/></endEvent>', "e", "names no error"),
     (f'{START}<endEvent id="e"><errorEventDefinition errorRef="gone"/></endEvent>', "e", "the error 'gone', which does not exist"),
     (f'{START}<endEvent id="e"><errorEventDefinition errorRef="err"/></endEvent>', "e", "throws error 'err', which has no code"),
+    (f"{START}{LINK.format('c', 'TO')}", "c", "catches the link 'TO', which nothing throws in its scope"),
+    (
+        f'{START}<endEvent id="e"/><sequenceFlow id="f" sourceRef="s" targetRef="e" isImmediate="false"/>',
+        "f",
+        "lets other activities come between",
+    ),
+    (GATEWAY.format("Diverging", "", FLOW.format("b", "g", "e")), "g", "has the gatewayDirection Diverging, 1 flows in and 1 out"),
+    (GATEWAY.format("Diverging", FLOW.format("b", "s", "g"), TWO_OUT), "g", "has the gatewayDirection Diverging, 2 flows in and 2 out"),
+    (GATEWAY.format("Converging", FLOW.format("b", "s", "g"), TWO_OUT), "g", "has the gatewayDirection Converging, 2 flows in and 2 out"),
+    (
+        GATEWAY.format("Mixed", FLOW.format("b", "s", "g"), FLOW.format("c", "g", "e")),
+        "g",
+        "has the gatewayDirection Mixed, 2 flows in and 1 out",
+    ),
+    (GATEWAY.format("Sideways", "", TWO_OUT), "g", "has the gatewayDirection 'Sideways'"),
     (f"{START}{THROW.format('l', '')}", "l", "has no name"),
     (f"{START}{THROW.format('l', 'TO')}", "l", "throws the link 'TO', which nothing catches in its scope"),
-    (
-        f'{START}{THROW.format("l", "TO")}<subProcess id="u"><startEvent id="i"/>{LINK.format("c", "TO")}</subProcess>',
-        "l",
-        "throws the link 'TO', which nothing catches in its scope",
-    ),
     (f"{START}{THROW.format('l', 'TO')}{LINK.format('c', 'TO')}{LINK.format('d', 'TO')}", "d", "catches the link 'TO' like 'c'"),
     (
         f"{START}{THROW.format('l', 'TO')}{LINK.format('c', 'TO')}{FLOW.format('f', 's', 'c')}",

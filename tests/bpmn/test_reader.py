@@ -361,6 +361,11 @@ def test_a_standard_loop_has_a_condition_a_maximum_or_both() -> None:
     assert (found.test_before, found.maximum, found.condition) == (False, 2, None)
 
 
+def test_an_activity_keeps_its_quantities() -> None:
+    node = definition(around('<userTask id="x" startQuantity="2" completionQuantity="3"/>')).nodes["x"]
+    assert (node.start_quantity, node.completion_quantity) == (2, 3)
+
+
 def test_a_looped_subprocess_keeps_its_flow_elements() -> None:
     inside = '<startEvent id="i"/><standardLoopCharacteristics loopMaximum="2"/>'
     found = definition(around(f'<subProcess id="x">{inside}</subProcess>'))

@@ -6,6 +6,7 @@ gateway. `World` checks besides that each token waits for something, and that a 
 
 from __future__ import annotations
 
+from dataclasses import replace
 from random import Random
 
 from hypothesis import HealthCheck, given, settings
@@ -33,6 +34,10 @@ def graph(choose: Random) -> ProcessDefinition:
         if name.startswith(("xor", "inc")):
             conditions[f"{name}>{targets[0]}"] = f"${{pick % {choose.randint(2, 3)} == 0}}"
             defaults.append(f"{name}>{targets[1]}")
+        if one_way and choose.random() < 0.15:
+            nodes[name] = replace(nodes[name], start_quantity=2) if name.startswith("task") else nodes[name]
+        if name.startswith("job") and choose.random() < 0.15:
+            nodes[name] = replace(nodes[name], completion_quantity=2)
         if name.startswith("task") and choose.random() < 0.4:
             event = f"late{name}"
             nodes[event] = boundary(name, after="R/PT1H", interrupting=choose.random() < 0.5)
@@ -79,6 +84,13 @@ def stuck_parallel_joins(run: World) -> list[str]:
     ]  # fmt: skip
 
 
+def stuck_activities(run: World) -> list[str]:
+    """Activities at which as many tokens wait as begin them together."""
+    waiting = [token.element_id for token in run.tokens.values() if token.status == "joining"]
+    nodes = run.definition.nodes.values()
+    return [node.id for node in nodes if node.start_quantity > 1 and waiting.count(node.id) >= node.start_quantity]
+
+
 def drive(definition: ProcessDefinition, choose: Random, steps: int) -> World:
     run = World(definition).start(pick=choose.randrange(6))
     check(run)
@@ -94,6 +106,7 @@ def drive(definition: ProcessDefinition, choose: Random, steps: int) -> World:
 def check(run: World) -> None:
     assert enabled(run) == []
     assert stuck_parallel_joins(run) == []
+    assert stuck_activities(run) == []
     if not run.ended:
         assert run.tokens, "an instance without tokens has ended"
 

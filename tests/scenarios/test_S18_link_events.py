@@ -44,20 +44,20 @@ def test_S18_each_throw_goes_on_at_the_one_catch(definition: ProcessDefinition, 
 
 
 @pytest.mark.parametrize(
-    ("catches", "element", "said"),
+    ("catches", "elements", "said"),
     [
         (CATCH.format("c") + CATCH.format("c9"), {"c9"}, "catches the link 'TO_CHECK' like 'c'"),
         ('<userTask id="c"/>', {"t1", "t2", "t3"}, "which nothing catches in its scope"),
         (
             f'<subProcess id="c"><startEvent id="i"/>{CATCH.format("c9")}</subProcess>',
-            {"t1", "t2", "t3"},
-            "which nothing catches in its scope",
+            {"t1", "t2", "t3", "c9"},
+            "in its scope",
         ),
     ],
 )
-def test_S18_two_catches_no_catch_and_a_catch_elsewhere_are_refused(catches: str, element: set[str], said: str) -> None:
+def test_S18_two_catches_no_catch_and_a_catch_elsewhere_are_refused(catches: str, elements: set[str], said: str) -> None:
     problems = read(file_of(BODY + catches + AFTER)).problems
-    assert {problem.element_id for problem in problems} == element
+    assert {problem.element_id for problem in problems} == elements
     assert all(said in problem.what for problem in problems)
 
 

@@ -306,8 +306,8 @@ def test_a_time_that_some_zone_cannot_show_is_refused_before_it_is_stored(text: 
 
 
 def test_a_duration_does_not_reach_past_the_last_year_that_can_be_read_again() -> None:
-    with pytest.raises(TimerError, match="the year 999[89]"):
-        parse_due("P1000Y", now=datetime(8999, 6, 1, tzinfo=UTC))
+    with pytest.raises(TimerError, match="to the year 9998"):
+        parse_due("P900Y", now=datetime(9099, 6, 1, tzinfo=UTC))
 
 
 @pytest.mark.parametrize("text", ["0002-01-01T00:00:00+14:00", "9998-12-31T23:59:59-12:00"])

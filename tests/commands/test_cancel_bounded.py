@@ -10,7 +10,7 @@ from uuid import UUID
 import psycopg
 import pytest
 
-from engine.commands.cancel import AT_ONCE, STEP_ROWS, cancel_instance, cancel_some
+from engine.commands.cancel import _MARK, AT_ONCE, STEP_ROWS, cancel_instance, cancel_some
 from engine.commands.complete_task import complete_task
 from engine.commands.external_tasks import acquire_external_tasks, complete_external_task
 from engine.commands.jobs import complete_job, fire_timer
@@ -353,3 +353,17 @@ def test_as_many_rows_as_the_limit_end_at_once_and_one_more_does_not(conn: Conne
     )  # with the scope and the token that comes with the task
     rows.task(conn, smaller, status="completed", ended_at="2026-01-01", ended_by="ada", token_id=None)  # is over: does not count
     assert cancel_instance(conn, smaller, actor=OP, reason="", request_id="2") == InstanceCancelled(smaller)
+
+
+@pytest.mark.parametrize("stale", [{"revision": 7}, {"mark": "suspended"}, {"root_id": UUID(int=0)}], ids=lambda stale: next(iter(stale)))
+@pytest.mark.parametrize("requested", [False, True])
+def test_the_mark_with_a_stale_guard_writes_nothing(conn: Connection, stale: dict[str, Any], requested: bool) -> None:
+    case = large(conn)
+    definition = one(conn, "SELECT definition_id FROM process_instance")
+    row = {"root_id": case, "instance_id": case, "definition_id": definition, "tenant_id": "", "revision": 0, "mark": None}
+    job = {"job_id": UUID(int=1), "attempts": 10, "payload": "{}"}
+    request = {"request_tenant": "", "request_actor": "op", "request_id": "1", "request_hash": "", "outcome": "{}"}
+    before = everything(conn), one(conn, "SELECT count(*) FROM request")
+    assert conn.execute(_MARK[requested], {**row, **job, **request, **stale}).fetchone() is None
+    assert (everything(conn), one(conn, "SELECT count(*) FROM request")) == before
+    assert conn.execute(_MARK[requested], {**row, **job, **request}).fetchone() is not None

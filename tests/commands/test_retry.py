@@ -162,6 +162,8 @@ def test_a_stuck_token_tries_again_and_its_incident_is_gone(committed_db: Connec
     assert retry_item(committed_db, "token", token, actor=OP, request_id="2") == ItemRetried(token, 1)
     late = retry_item(committed_db, "token", token, actor=ROOT, request_id="2")
     assert (late.refusal, late.by) == (Refusal.NOT_FAILED, "op")
+    audit = "SELECT actor, action, object_kind, object_id, detail->>'attempts' FROM audit"
+    assert committed_db.execute(audit).fetchall() == [("op", "retry", "token", str(token), "1")] * 2  # not for repeats and refusals
 
 
 def test_R13_a_token_is_retried_by_operators_of_its_tenant_only(committed_db: Connection) -> None:

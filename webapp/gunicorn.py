@@ -6,6 +6,7 @@ however many streams are open.
 
 from __future__ import annotations
 
+import gc
 import signal
 import threading
 from types import FrameType
@@ -37,6 +38,9 @@ proc_name = "baton-web"
 
 def post_worker_init(worker: Any) -> None:
     """On SIGTERM end the live streams at once: a stop then waits for requests, not for browsers that listen."""
+    # What was loaded stays for good: full collections need not look through it again.
+    gc.collect()
+    gc.freeze()
     before = signal.getsignal(signal.SIGTERM)
 
     def stop(number: int, frame: FrameType | None) -> None:

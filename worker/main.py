@@ -8,6 +8,7 @@ for every slot, on a connection of its own once it reports. In all: slots + hand
 
 from __future__ import annotations
 
+import gc
 import logging
 import os
 import signal
@@ -57,6 +58,9 @@ def run(settings: Settings) -> int:
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, tell)
     worker = Worker(settings)
+    # What was loaded stays for good: full collections need not look through it again.
+    gc.collect()
+    gc.freeze()
     worker.start()
     told.acquire()
     worker.drain(hurry=lambda: told.acquire(blocking=False))

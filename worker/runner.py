@@ -48,8 +48,8 @@ class Item:
 
     @property
     def lease(self) -> Lease:
-        """The lease as commands take it: where the case branches they lock at once instead of trying without."""
-        return replace(self.held.lease, detail={"lock_first": self.work.lock_first}) if self.work else self.held.lease
+        """The lease as commands take it: with the case as the batch read it, and whether to lock at once because it branches."""
+        return replace(self.held.lease, detail=self.work.detail) if self.work else self.held.lease
 
 
 class Runner:

@@ -40,7 +40,10 @@ def engine_bench(server: str | None, seconds: float, processes: int, threads: in
     if as_json:
         click.echo(json.dumps(asdict(figures)))
         return
-    click.echo(f"PostgreSQL {figures.server}, {processes} process(es) x {threads} thread(s), {rounds} rounds of {seconds:g} s")
+    click.echo(
+        f"PostgreSQL {figures.server}, {processes} process(es) x {threads} thread(s), {rounds} rounds of {seconds:g} s"
+        f"{'' if figures.durable else ', NOT DURABLE: this server does not wait for the disk'}"
+    )
     click.echo(f"Baton      {figures.commands_per_second:10,.1f} commands/s   client CPU {figures.client_cpu_us:,.0f} us a command")
     click.echo(f"yardstick  {figures.yardstick_per_second:10,.1f} commands/s")
     click.echo(f"ratio      {figures.ratio:10.3f}   each round: {', '.join(f'{a / b:.3f}' for a, b in figures.each)}")
@@ -74,7 +77,7 @@ def explain(subject: str, username: str | None, view: str, as_json: bool) -> Non
                     raise click.ClickException(f"expected the name of a person, found {username!r}")
                 actor = Actor(person.username, person.role, frozenset(person.groups), person.display_name)
                 engine = make_engine(database_url(), pool_size=1)
-                found = plans.inbox(engine, conn, actor, InboxFilter(view=view, zone=Settings.from_env().time_zone))
+                found = plans.inbox(engine, actor, InboxFilter(view=view, zone=Settings.from_env().time_zone))
                 engine.dispose()
     if as_json:
         click.echo(json.dumps([asdict(plan) for plan in found]))

@@ -1,12 +1,14 @@
 """Durable engine commands a second, beside the four-statement loop of raw_command.py.
 
-The mix: start, complete job, claim, complete task (and a tenth of an acquisition of ten a case), over the public
-commands and nothing else, `synchronous_commit` as the server has it. Product and yardstick run in turns with the same
+The mix: start, complete job, claim, complete task (and a tenth of an acquisition of ten a case, and of the one read for
+ten jobs that a worker does before its handlers run), over the public commands and nothing else. Whether
+commits wait for the disk is as the server has it, the same for both, and said (`durable`). Product and yardstick run in turns with the same
 processes and threads, so that a machine whose mood changes harms both; the figure is the ratio of the medians.
 """
 
 from __future__ import annotations
 
+import gc
 import json
 import multiprocessing
 import os
@@ -30,6 +32,7 @@ from engine.commands.start import start_instance
 from engine.commands.tasks import claim
 from engine.core.values import typed
 from engine.db.acquire import acquire_jobs
+from engine.db.load import load_batch
 from engine.db.migrate import migrate
 from engine.db.session import connect, plain_url
 from engine.ids import new_id
@@ -42,7 +45,10 @@ BATCH = 10
 
 @dataclass(frozen=True, slots=True)
 class EngineFigures:
-    """What one run found. Rates are commands a second; `ratio` is product over yardstick."""
+    """What one run found. Rates are commands a second; `ratio` is product over yardstick.
+
+    `each`: product and yardstick of every round. `durable`: synchronous_commit and fsync were on in both.
+    """
 
     processes: int
     threads: int
@@ -54,6 +60,7 @@ class EngineFigures:
     ratio: float
     each: list[tuple[float, float]]
     server: str
+    durable: bool
 
 
 def bench_engine(server: str, *, seconds: float = 5, processes: int = 1, threads: int = 4, rounds: int = 3) -> EngineFigures:
@@ -72,6 +79,7 @@ def bench_engine(server: str, *, seconds: float = 5, processes: int = 1, threads
 def _measure(url: str, version: str, seconds: float, processes: int, threads: int, rounds: int) -> EngineFigures:
     migrate(url)
     with connect(url) as conn:
+        durable = _durable(conn)
         made = deploy(conn, [(MODEL.name, MODEL.read_bytes())], actor=SYSTEM)
         if not isinstance(made, Deployed):
             raise RuntimeError(f"the bench model was refused: {made}")
@@ -83,8 +91,15 @@ def _measure(url: str, version: str, seconds: float, processes: int, threads: in
     rate, raw = statistics.median(a for a, _ in each), statistics.median(b for _, b in each)
     return EngineFigures(
         processes, threads, seconds, rounds, round(rate, 1), round(statistics.median(cpu), 1), round(raw, 1),
-        round(rate / raw, 3), each, version,
+        round(rate / raw, 3), each, version, durable,
     )  # fmt: skip
+
+
+def _durable(conn: psycopg.Connection[Any]) -> bool:
+    """Whether a commit of these sessions waits until it is on the disk."""
+    row = conn.execute("SELECT current_setting('synchronous_commit'), current_setting('fsync')").fetchone()
+    assert row is not None, "current_setting gives one row"
+    return row[0] not in ("off", "local") and row[1] == "on"
 
 
 def _yardstick(url: str, seconds: float, processes: int, threads: int) -> float:
@@ -115,6 +130,8 @@ def _process(url: str, seconds: float, threads: int, barrier: Any, results: Any)
     running = [threading.Thread(target=_clerk, args=(url, seconds, ready, done)) for _ in range(threads)]
     for thread in running:
         thread.start()
+    gc.collect()
+    gc.freeze()  # as the worker and the web do when they have started
     barrier.wait()
     ready.wait()
     cpu = time.process_time()
@@ -146,8 +163,9 @@ def _round(conn: psycopg.Connection[Any], owner: str) -> int:
         assert isinstance(started, InstanceStarted), started
         commands += 1
     leased = acquire_jobs(conn, owner=owner, capabilities=[("service", "bench.score")], limit=BATCH, lease_seconds=60, workers=4)
+    work = load_batch(conn, [job.item_id for job in leased])
     for job in leased:
-        lease = Lease("job", job.item_id, job.number, owner)
+        lease = Lease("job", job.item_id, job.number, owner, detail=work[job.item_id].detail)
         scored = complete_job(conn, lease, variables={"score": typed(7)})
         assert isinstance(scored, ItemDone), scored
         commands += 1

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, cast
 
 import psycopg
 from sqlalchemy import Engine, event
@@ -41,13 +41,16 @@ def recovery(conn: psycopg.Connection[Any], table: str, *, limit: int = 10) -> P
     return explain(conn, f"recover {table}", recover_sql(WORK[table]), params)
 
 
-def inbox(engine: Engine, conn: psycopg.Connection[Any], actor: Actor, wanted: InboxFilter) -> list[Plan]:
+def inbox(engine: Engine, actor: Actor, wanted: InboxFilter) -> list[Plan]:
     """The statements of one inbox page and of the counts beside it."""
-    with engine.connect() as reader, _statements(engine) as caught:
-        inbox_page(reader, actor, wanted)
-        inbox_counts(reader, actor, zone=wanted.zone)
     names = ("inbox page", "inbox total", "inbox counts")
-    return [explain(conn, name, sql, params) for name, (sql, params) in zip(names, caught, strict=True)]
+    with engine.connect() as reader:
+        with _statements(engine) as caught:
+            inbox_page(reader, actor, wanted)
+            inbox_counts(reader, actor, zone=wanted.zone)
+        # On the screen's own connection: those of commands are planned otherwise.
+        screen = cast(psycopg.Connection[Any], reader.connection.driver_connection)
+        return [explain(screen, name, sql, params) for name, (sql, params) in zip(names, caught, strict=True)]
 
 
 @contextmanager

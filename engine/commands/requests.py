@@ -30,6 +30,9 @@ from engine.commands.outcome import Actor, Refusal, Rejected
 from engine.commands.transaction import Connection
 from engine.core.values import Variable
 
+_ASKED = orjson.OPT_SORT_KEYS | orjson.OPT_NON_STR_KEYS | orjson.OPT_PASSTHROUGH_DATACLASS
+_OUTCOME = orjson.OPT_PASSTHROUGH_DATACLASS | orjson.OPT_NON_STR_KEYS
+
 JUDGED_AFRESH = frozenset({Refusal.INVALID, Refusal.UNSUPPORTED, Refusal.NOT_FOUND, Refusal.NOT_ALLOWED})
 
 # Members and statements for writers. Parameters: `Request.params()`, and `outcome`, a jsonb document.
@@ -78,9 +81,13 @@ def request_for(actor: Actor, request_id: str | None, command: str, target: Any,
     """The key of this request, or None without an id. `target`: what it is done to; `payload`: JSON values, ids, dates."""
     if request_id is None:
         return None
-    # The standard library's JSON: orjson refuses whole numbers beyond 64 bits, which variables may hold.
-    text = json.dumps([command, target, payload], default=_jsonable, sort_keys=True)
-    return Request(actor.tenant_id, actor.username, request_id, hashlib.sha256(text.encode()).hexdigest())
+    asked = [command, target, payload]
+    try:
+        text = orjson.dumps(asked, default=_jsonable, option=_ASKED)
+    except TypeError:
+        # What orjson cannot write, such as whole numbers beyond 64 bits, is refused later; its hash must exist all the same.
+        text = json.dumps(asked, default=_jsonable, sort_keys=True).encode()
+    return Request(actor.tenant_id, actor.username, request_id, hashlib.sha256(text).hexdigest())
 
 
 def recorded(conn: Connection, request: Request | None) -> Any | None:
@@ -134,7 +141,7 @@ def is_repeat(error: errors.UniqueViolation) -> bool:
 
 def encode(outcome: Any) -> str:
     """An outcome as JSON text: {"type": class name, field: value, …}."""
-    return orjson.dumps(_plain(outcome)).decode()
+    return orjson.dumps(outcome, default=_plain, option=_OUTCOME).decode()
 
 
 def decode(document: Mapping[str, Any]) -> Any:
@@ -156,22 +163,20 @@ def _hints(name: str) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
+    """What orjson does not write by itself, or not as we want it. Ids, times and enums it does."""
     match value:
-        case Enum():
-            return value.value
-        case UUID():
-            return str(value)
-        case datetime():
-            return value.isoformat()
         case Mapping():
-            return {str(key): _plain(item) for key, item in value.items()}
+            return {str(key): item for key, item in value.items()}
         case frozenset():
-            return sorted(_plain(item) for item in value)
-        case list() | tuple():
-            return [_plain(item) for item in value]
+            return sorted(value)
     if is_dataclass(value) and not isinstance(value, type):
-        return {"type": type(value).__name__, **{f.name: _plain(getattr(value, f.name)) for f in fields(value)}}
-    return value
+        return {"type": type(value).__name__, **{name: getattr(value, name) for name in _names(type(value))}}
+    raise TypeError(f"expected part of an outcome, found {type(value).__name__}")
+
+
+@cache
+def _names(cls: type[Any]) -> tuple[str, ...]:
+    return tuple(field.name for field in fields(cls))
 
 
 def _typed(hint: Any, value: Any) -> Any:

@@ -10,6 +10,9 @@ from sqlalchemy import Engine, create_engine
 from sqlalchemy.engine import make_url
 
 OPTIONS = "-c timezone=UTC -c jit=off -c default_transaction_isolation=read\\ committed"
+# A command finds its rows by key. A plan that was kept from when a table was small (a fresh database; a queue that was
+# empty) would read it from end to end as it grows, and so would the checks of foreign keys, until statistics follow.
+COMMANDS = f"{OPTIONS} -c enable_seqscan=off"
 
 
 def driver_url(url: str) -> str:
@@ -37,7 +40,9 @@ def make_engine(url: str, *, pool_size: int = 5, application_name: str = "baton"
 
 def connect(url: str, *, application_name: str = "baton") -> psycopg.Connection:
     """One psycopg connection in autocommit, for commands outside the web: workers, the command line, tests."""
-    conn = psycopg.connect(plain_url(url), autocommit=True, options=OPTIONS, application_name=application_name)
+    # Planned once: acquisition would be planned anew at every call, which takes longer than running it.
+    options = f"{COMMANDS} -c plan_cache_mode=force_generic_plan"
+    conn = psycopg.connect(plain_url(url), autocommit=True, options=options, application_name=application_name)
     conn.prepare_threshold, conn.prepared_max = 1, 500
     return conn
 

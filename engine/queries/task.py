@@ -118,7 +118,8 @@ EVENTS = """
     LEFT JOIN person p ON p.tenant_id = h.tenant_id AND p.username = h.actor
     LEFT JOIN user_task t ON t.id = h.item_id AND h.kind LIKE 'task!_%' ESCAPE '!'
     LEFT JOIN person a ON a.tenant_id = h.tenant_id AND a.username = h.data ->> 'to'
-    WHERE h.root_id = :root AND h.kind IN ('instance_started', 'task_claimed', 'task_unclaimed', 'task_assigned', 'task_completed')
+    WHERE h.instance_id IN (SELECT i.id FROM process_instance i WHERE i.root_id = :root)
+      AND h.kind IN ('instance_started', 'task_claimed', 'task_unclaimed', 'task_assigned', 'task_completed')
       AND (h.kind <> 'instance_started' OR h.instance_id = h.root_id)
     ORDER BY h.id DESC LIMIT 30
 """

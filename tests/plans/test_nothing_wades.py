@@ -98,7 +98,7 @@ def test_recovery_costs_the_same_behind_a_crowd(conn: Connection, table: str) ->
 
 def listed(conn: Connection, engine: Engine, wanted: InboxFilter) -> list[Plan]:
     move_inbox_watermarks(conn)
-    return plans.inbox(engine, conn, ADA, wanted)
+    return plans.inbox(engine, ADA, wanted)
 
 
 @pytest.mark.parametrize("sort", ["priority", "age"])

@@ -79,7 +79,6 @@ class Token(Base):
     __tablename__ = "token"
     __table_args__ = (
         CheckConstraint("status IN ('waiting', 'joining', 'listening', 'failed')", name="ck_token_status"),
-        ForeignKeyConstraint(["instance_id"], ["process_instance.id"], name="fk_token_instance", ondelete="CASCADE"),
         ForeignKeyConstraint(["scope_id"], ["scope.id"], name="fk_token_scope", ondelete="CASCADE"),
         PrimaryKeyConstraint("id", name="pk_token"),
         Index("ix_token_instance", "instance_id"),

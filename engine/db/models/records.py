@@ -111,8 +111,6 @@ class History(Base):
         Index("ix_history_at", "at", postgresql_using="brin"),
         Index("ix_history_instance", "instance_id", "id"),
         Index("ix_history_item", "item_id", postgresql_where=text("item_id IS NOT NULL")),
-        Index("ix_history_root", "root_id", "id"),
-        Index("ix_history_tail", "xid", "id"),
         {"postgresql_partition_by": "RANGE (at)"},
     )
     id: Mapped[int] = mapped_column(BigInteger, Identity(always=True))

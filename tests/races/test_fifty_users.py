@@ -86,7 +86,7 @@ def web(database_url: str, tmp_path: Path) -> Iterator[str]:
         url = f"http://127.0.0.1:{port}"
         until(lambda: process.poll() is not None or _answers(url), "baton web answers", seconds=60)
         assert process.poll() is None, said.read_text()
-        assert len(psutil.Process(process.pid).children()) == 2
+        until(lambda: len(psutil.Process(process.pid).children()) == 2, "two processes serve")
         yield url
     finally:
         process.send_signal(signal.SIGTERM)

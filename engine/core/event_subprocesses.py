@@ -45,9 +45,7 @@ def occurred(run: Run, listener: Token, event: Node, trigger: EventOccurred) -> 
     """The timer or message of an event subprocess occurred for the token that listened."""
     run.record(FIRED[trigger.what], event.id, trigger.detail)
     config: StartConfig = event.config
-    if config.interrupting:
-        run.discard(listener)
-    else:
+    if not config.interrupting:  # else the listener goes with all the others
         _listen_again(run, listener, event, trigger)
     begin(run, listener.scope, event, trigger.variables)
 

@@ -75,6 +75,16 @@ def test_a_cycle_that_is_over_when_the_scope_opens_leaves_nothing() -> None:
     assert (run.open, len(run.tokens)) == (["a"], 1)
 
 
+def test_what_listens_in_a_subprocess_that_ends_at_once_is_never_written() -> None:
+    at_once = model(
+        "start -> sub -> a -> end", "s -> e", "on -> h -> he",
+        s=start(), e=end(), handler=by_event(), on=on_event(on="NEWS"), he=end(), inside={"sub": "s e handler", "handler": "on h he"},
+    )  # fmt: skip
+    run = World(at_once).start()
+    assert run.open == ["a"]
+    assert [token.element_id for token in run.last.new_tokens] == ["a"]
+
+
 def test_its_own_scope_may_have_event_subprocesses_and_gets_what_is_local() -> None:
     nested = beside(
         on_event(on="OUT"), "on2 -> h2 -> he2",
@@ -170,6 +180,16 @@ def test_what_an_event_subprocess_throws_goes_outwards_not_to_itself() -> None:
     run = World(around).start().throw("a", "BROKEN")
     assert run.open == ["h"]
     assert run.complete("h").open == ["x"]
+
+
+def test_an_error_out_of_one_that_interrupts_is_not_caught_beside_it() -> None:
+    """It has taken the place of everything in its scope, the other event subprocesses included."""
+    both = beside(
+        on_event(on="NEWS"), "h -> err", "on2 -> h2 -> he2", err=error_end("BROKEN"),
+        handler2=by_event(), on2=on_event(error="BROKEN"), he2=end(), inside={"handler": "on h he err", "handler2": "on2 h2 he2"},
+    )  # fmt: skip
+    run = World(both).start().receive("on").complete("h")
+    assert [(incident.element_id, incident.kind) for incident in run.incidents] == [("err", "uncaught_error")]
 
 
 def test_an_error_out_of_one_that_does_not_interrupt_is_caught_beside_it() -> None:

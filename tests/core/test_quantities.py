@@ -22,6 +22,8 @@ def test_an_activity_begins_when_as_many_tokens_have_come_as_the_start_quantity(
     run.complete("b")
     assert run.open == ["c", "d", "x"]
     assert run.new("join_passed", "element_entered") == ["join_passed x", "element_entered x"]
+    (passed,) = [event for event in run.last.history if event.kind == "join_passed"]
+    assert passed.data == {"flows": ["a>x", "b>x"]}
     run.complete("c").complete("d").complete("x")
     assert run.open == ["x"]
     assert run.complete("x").ended == "completed"

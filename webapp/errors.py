@@ -60,9 +60,7 @@ def http_error(error: HTTPException) -> Any:
     if error.response is not None:
         return error.response
     status = error.code or 500
-    if is_api():
-        return problem(status, REASONS.get(status, "error"), error.description or "")
-    response = error_page(status)
+    response = problem(status, REASONS.get(status, "error"), error.description or "") if is_api() else error_page(status)
     if status == 405 and (allow := error.get_response().headers.get("Allow")):
         response.headers["Allow"] = allow
     return response

@@ -114,7 +114,7 @@ def _read(response: httpx.Response, rules: Rules, deadline: float) -> bytes:
 
 
 def _seconds(retry_after: str, date: str) -> float | None:
-    if retry_after.strip().isdigit():
+    if retry_after.isascii() and retry_after.strip().isdigit():  # "²" is a digit, and no number
         return min(float(retry_after), LONGEST_RETRY_AFTER)
     try:
         wait = (parsedate_to_datetime(retry_after) - parsedate_to_datetime(date)).total_seconds()

@@ -79,7 +79,7 @@ def _names_used_twice(files: Sequence[tuple[str, bytes]]) -> list[Problem]:
 
 
 def _refused(problems: tuple[Problem, ...]) -> Rejected:
-    return Rejected(Refusal.INVALID, f"{len(problems)} problems, nothing was deployed", problems=problems)
+    return Rejected(Refusal.INVALID, f"{len(problems)} problem{'' if len(problems) == 1 else 's'}, nothing was deployed", problems=problems)
 
 
 # ---- what the files say

@@ -339,7 +339,9 @@ def test_wrong_methods_ids_fields_and_sizes_are_problems_that_name_what_was_expe
 ) -> None:
     deployed(committed_db, "a_task_a_delivery_a_task")
     ada = program("ada")
-    problem(ada.client.delete("/api/v1/tasks", headers=ada.headers), 405, "method_not_allowed")
+    wrong_method = ada.client.delete("/api/v1/tasks", headers=ada.headers)
+    problem(wrong_method, 405, "method_not_allowed")
+    assert set(wrong_method.headers["Allow"].split(", ")) == {"GET", "HEAD", "OPTIONS"}
     for path in ("/tasks/nonsense", f"/tasks/{uuid4()}", "/process-instances/7", f"/process-instances/{uuid4()}/history", "/nothing"):
         problem(ada.get(path), 404, "not_found")
     problem(ada.post("/process-definitions/none/start", {}), 404, "not_found")

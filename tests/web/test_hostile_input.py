@@ -6,6 +6,7 @@ import base64
 import importlib
 import json
 from collections.abc import Callable
+from io import BytesIO
 
 import pytest
 from argon2 import PasswordHasher
@@ -94,6 +95,28 @@ def test_a_number_that_no_float_holds_is_422(client_for: Callable[[str], Browser
     assert (answer.status_code, answer.json and answer.json["reason"]) == (422, "invalid")
     assert answer.json is not None
     assert "… (401 characters)" in answer.json["detail"]
+
+
+def test_a_session_that_sends_a_form_to_the_api_is_told_and_nothing_is_taken_for_an_empty_body(
+    client_for: Callable[[str], Browser],
+) -> None:
+    olga = client_for("olga")
+    headers = {"X-CSRFToken": olga.token}
+    answer = olga.client.post(f"/api/v1/tasks/{new_id()}/complete", data={"variables": "{}"}, headers=headers)
+    assert answer.status_code == 415
+
+
+def test_a_session_has_no_wider_limit_for_json_than_a_key(client_for: Callable[[str], Browser]) -> None:
+    olga = client_for("olga")
+    body = {"name": "paid", "variables": {"n": "x" * 3_000_000}}
+    assert olga.client.post("/api/v1/messages", json=body, headers={"X-CSRFToken": olga.token}).status_code == 413
+
+
+def test_a_deployment_is_not_named_with_nul(client_for: Callable[[str], Browser]) -> None:
+    olga = client_for("olga")
+    files = {"name": NUL, "file": (BytesIO(b"<a/>"), "a.bpmn")}
+    answer = olga.client.post("/api/v1/deployments", data=files, headers={"X-CSRFToken": olga.token})
+    assert (answer.status_code, answer.json and answer.json["problems"][0]["field"]) == (422, "name")
 
 
 def test_a_guest_whose_htmx_names_no_page_is_sent_to_sign_in(browser: Browser) -> None:

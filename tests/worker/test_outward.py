@@ -190,6 +190,7 @@ def test_R7_the_key_is_ours_whatever_the_model_says(server):
         (b"Retry-After: 99999999\r\n", 86_400.0),
         (b"Retry-After: Sun, 29 Nov 2026 10:01:00 GMT\r\nDate: Sun, 29 Nov 2026 10:00:00 GMT\r\n", 60.0),
         (b"Retry-After: soon\r\n", None),
+        (b"Retry-After: \xb2\r\n", None),
         (b"", None),
     ],
 )

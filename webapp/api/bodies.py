@@ -47,7 +47,8 @@ class Field:
 def json_body(**fields: Field) -> dict[str, Any]:
     """The body's fields, checked; 415 for what is not JSON, 422 for what is wrong in it. No body counts as `{}`."""
     data = request.get_data()
-    if data and request.mimetype != "application/json":
+    # What was sent is asked too: the check of a session's CSRF token has read a form's body by now.
+    if (data or request.content_length) and request.mimetype != "application/json":
         abort(problem(415, "unsupported_media_type", f"expected application/json, found {request.mimetype or 'no content type'}"))
     try:
         value = json.loads(data, parse_constant=_no_constant) if data else {}

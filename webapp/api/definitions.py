@@ -31,6 +31,12 @@ def create_deployment() -> Response:
     if not uploads:
         missing = [{"field": "file", "message": "expected at least one BPMN file, found none"}]
         return problem(422, "invalid", "file: expected at least one BPMN file, found none", problems=missing)
+    texts = {
+        "name": request.form.get("name", ""),
+        **{f"file {place}": upload.filename or "" for place, upload in enumerate(uploads, start=1)},
+    }
+    if nul := [{"field": field, "message": "expected text without the character U+0000"} for field, text in texts.items() if "\0" in text]:
+        return problem(422, "invalid", f"{nul[0]['field']}: {nul[0]['message']}", problems=nul)
     files = [(upload.filename or f"file {place}", upload.read()) for place, upload in enumerate(uploads, start=1)]
     outcome = deploy(command_connection(), files, actor=current_actor(), name=request.form.get("name", "")[:255], request_id=request_id())
     if isinstance(outcome, Rejected):

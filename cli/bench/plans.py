@@ -18,6 +18,7 @@ from engine.db.acquire import WORK, acquire_sql, recover_sql
 from engine.db.explain import Plan, explain
 from engine.ids import new_id
 from engine.queries.inbox import InboxFilter, inbox_counts, inbox_page
+from engine.queries.rows import PLANNED_FREELY
 
 SUBJECTS = ("acquire", "recover", "inbox")
 
@@ -50,7 +51,7 @@ def inbox(engine: Engine, actor: Actor, wanted: InboxFilter) -> list[Plan]:
             inbox_counts(reader, actor, zone=wanted.zone)
         # On the screen's own connection: those of commands are planned otherwise.
         screen = cast(psycopg.Connection[Any], reader.connection.driver_connection)
-        return [explain(screen, name, sql, params) for name, (sql, params) in zip(names, caught, strict=True)]
+        return [explain(screen, name, sql, params, settings=PLANNED_FREELY) for name, (sql, params) in zip(names, caught, strict=True)]
 
 
 @contextmanager

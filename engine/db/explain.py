@@ -22,10 +22,11 @@ class Plan:
     seq_scans: tuple[str, ...]
 
 
-def explain(conn: psycopg.Connection[Any], name: str, sql: str, params: Mapping[str, Any]) -> Plan:
-    """EXPLAIN (ANALYZE, BUFFERS) in a transaction that is rolled back. `conn`: idle, in autocommit."""
+def explain(conn: psycopg.Connection[Any], name: str, sql: str, params: Mapping[str, Any], *, settings: str = "SELECT 1") -> Plan:
+    """EXPLAIN (ANALYZE, BUFFERS) in a transaction that is rolled back. `conn`: idle, in autocommit; `settings`: what its reader sets."""
     conn.execute("BEGIN")
     try:
+        conn.execute(settings)
         found = conn.execute(f"EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) {sql}", params).fetchone()
     finally:
         conn.execute("ROLLBACK")

@@ -27,14 +27,17 @@ def plain_url(url: str) -> str:
 
 
 def make_engine(url: str, *, pool_size: int = 5, application_name: str = "baton") -> Engine:
-    """SQLAlchemy's engine in AUTOCOMMIT: a command finds its connection idle and opens its own transaction."""
+    """SQLAlchemy's engine in AUTOCOMMIT: a command finds its connection idle and opens its own transaction.
+
+    Planned as for commands; a screen's read asks for the planner's freedom (engine.queries.rows.reading).
+    """
     return create_engine(
         driver_url(url),
         isolation_level="AUTOCOMMIT",
         pool_size=pool_size,
         max_overflow=0,
         pool_pre_ping=True,
-        connect_args={"options": OPTIONS, "application_name": application_name, "prepare_threshold": 1},
+        connect_args={"options": COMMANDS, "application_name": application_name, "prepare_threshold": 1},
     )
 
 

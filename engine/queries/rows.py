@@ -26,6 +26,9 @@ PAGE = 50
 LONGEST_CURSOR = 20_000
 """A place holds texts that lists sort by; an address line of a server is shorter than this."""
 
+# A screen reads whole lists: the planner weighs every way, as for commands it does not (engine.db.session.COMMANDS).
+PLANNED_FREELY = "SET LOCAL enable_seqscan = on"
+
 T = TypeVar("T")
 
 
@@ -36,7 +39,7 @@ def reading(conn: Connection, *, seconds: int = 4) -> Iterator[Connection]:
     REPEATABLE READ, so that a number and the list under it come from the same moment. The connection is in autocommit,
     as commands need it, so the transaction is spelled here.
     """
-    conn.exec_driver_sql(f"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL statement_timeout = '{seconds:d}s'")
+    conn.exec_driver_sql(f"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL statement_timeout = '{seconds:d}s'; {PLANNED_FREELY}")
     try:
         yield conn
     finally:

@@ -18,7 +18,7 @@ def tools(tmp_path) -> Path:
     """A PATH with next to nothing on it."""
     folder = tmp_path / "tools"
     folder.mkdir()
-    for name in ("id", "dirname", "cat", "cut", "sha256sum", "rm"):
+    for name in ("id", "dirname", "cat", "cut", "sha256sum", "rm", "chmod"):
         (folder / name).symlink_to(shutil.which(name))
     return folder
 
@@ -80,6 +80,18 @@ def test_an_environment_whose_pins_are_installed_is_left_alone(checkout, tools):
     for wanted in ("dev", "runtime"):  # what is for development holds what is needed to run
         done = run(checkout / "scripts/environment", wanted, PATH=str(tools))
         assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+def test_the_environment_of_a_checkout_has_the_command_that_the_readme_names(checkout, tools, tmp_path):
+    (checkout / ".venv" / "bin").mkdir(parents=True)
+    program(checkout / ".venv" / "bin", "python", 'test "$1" = -c || echo "$PYTHONPATH" "$@"')
+    pins = subprocess.run(["sha256sum", str(checkout / "requirements/runtime.txt")], capture_output=True, text=True, check=True).stdout
+    (checkout / ".venv" / "baton-runtime").write_text(f"{pins.split()[0]}\n")
+    assert run(checkout / "scripts/environment", "runtime", PATH=str(tools)).returncode == 0
+    said = subprocess.run(  # from anywhere, not from the checkout alone
+        [checkout / ".venv/bin/baton", "config"], env={"PATH": str(tools)}, capture_output=True, text=True, check=True, cwd=tmp_path
+    )
+    assert said.stdout.strip() == f"{checkout} -m cli.main config"
 
 
 def test_ci_fails_with_the_exit_code_of_make(checkout, tools):

@@ -1,23 +1,21 @@
 """BPMN files -> frozen process definitions, or every reason why not. The one reader for every path.
 
-It owns what spans elements of a file: ids, references, scopes. Elements are read by the parsers in `elements/`, rules
-of structure are in `checks.py`.
+It owns scopes and flows. Elements are read by the parsers in `elements/` and `loops.py`, what elements of a file refer to is
+in `references.py`, rules of structure are in `checks.py`.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Sequence
-from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
-from lxml import etree
-
 from engine.bpmn import checks, elements, loops, names, support
-from engine.bpmn.context import MAX_NAME, Context, named
+from engine.bpmn.context import Context, named
 from engine.bpmn.definition import BoundaryConfig, CatchConfig, Flow, Node, Problem, ProcessDefinition, ThrowConfig
 from engine.bpmn.names import BPMN, Element
+from engine.bpmn.references import Places, check_ids, resolve_event_definitions
 from engine.bpmn.support import TABLE, Supported
 from engine.bpmn.xml import Unreadable, parse_xml
 from engine.expressions import Expression
@@ -25,9 +23,7 @@ from engine.expressions import Expression
 elements.load()
 
 MAX_ELEMENTS = 20_000  # nodes, flows, and what they directly hold, of all executable processes of a file
-
 MAX_QUANTITY = 100  # tokens at once
-MAX_COPIED = 2_000_000  # bytes of the event definitions that events refer to
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,39 +90,14 @@ def _read_file(file: str, data: bytes, context: Context) -> list[ProcessDefiniti
     context.messages = {child.get("id", ""): child for child in names.bpmn(root, "message")}
     context.errors = {child.get("id", ""): child for child in names.bpmn(root, "error")}
     context.escalations = {child.get("id", ""): child for child in names.bpmn(root, "escalation")}
-    _resolve_event_definitions(root, processes, context)
-    places = _Places.of(processes)
+    resolve_event_definitions(root, processes, context)
+    places = Places.of(processes)
     if places.count > MAX_ELEMENTS:
         context.problem(root, f"the processes have {places.count:,} elements", f"at most {MAX_ELEMENTS:,}")
         return []
-    _check_ids(root, processes, context)
+    check_ids(root, processes, context)
     found = [_Process(process, places, context).read() for process in processes]
     return [definition for definition in found if definition is not None]
-
-
-def _resolve_event_definitions(root: Element, processes: list[Element], context: Context) -> None:
-    """10.5.5: an event may refer to an event definition beside the processes. It is read as if it stood in the event."""
-    shared = {child.get("id"): child for child in names.elements(root) if names.local(child).endswith("EventDefinition")}
-    room = MAX_COPIED
-    for process in processes:
-        for reference in list(process.iter(f"{{{BPMN}}}eventDefinitionRef")):
-            event, wanted = reference.getparent(), names.reference(names.text(reference))
-            found = shared.get(wanted)
-            if event is None:
-                continue
-            if found is None:
-                what = f"{named(event)} refers to the event definition {wanted!r}, which does not exist"
-                context.problem(event, what, "the id of an event definition beside the processes of this file")
-                continue
-            room -= len(etree.tostring(found))
-            if room < 0:  # a few lines could stand for gigabytes
-                why = f"at most {MAX_COPIED:,} bytes of them, counted at each event"
-                context.problem(event, "the event definitions that events refer to are too large", why)
-                return
-            definition = deepcopy(found)
-            if "id" in definition.attrib:
-                del definition.attrib["id"]  # it would be there twice
-            event.replace(reference, definition)
 
 
 def _processes(root: Element, context: Context) -> list[Element]:
@@ -146,73 +117,13 @@ def _processes(root: Element, context: Context) -> list[Element]:
     return executable
 
 
-def _check_ids(root: Element, processes: list[Element], context: Context) -> None:
-    """Ids are unique in a file. Those of diagrams are not looked at: nothing refers to them."""
-    first: dict[str, Element] = {}
-    for top in names.elements(root):
-        if names.namespace(top) != BPMN or (names.local(top) == "process" and top not in processes):
-            continue
-        for element in top.iter(f"{{{BPMN}}}*"):
-            key = element.get("id")
-            if key is None:
-                continue
-            if len(key) > MAX_NAME:
-                context.problem(element, f"the id of {named(element)} has {len(key)} characters", f"at most {MAX_NAME}")
-            if key in first:
-                earlier = first[key]
-                if names.local(element) != "process" or names.local(earlier) != "process":  # named over all files
-                    where = f"{named(earlier)} in line {earlier.sourceline}"
-                    context.problem(element, f"{named(element)} has the id {key!r} of {where}", "an id of its own")
-            first.setdefault(key, element)
-
-
-# ---- where every element of a file is
-
-
-@dataclass(slots=True)
-class _Places:
-    """The process and scope of every flow node by id, whether it is supported or not, so that references can be judged."""
-
-    scope: dict[str, tuple[str, str | None]] = field(default_factory=dict)  # id -> (process, enclosing subprocess)
-    tags: dict[str, Element] = field(default_factory=dict)  # id -> any element with an id
-    count: int = 0
-
-    @classmethod
-    def of(cls, processes: list[Element]) -> _Places:
-        places = cls()
-        for process in processes:
-            places._fill(process, process.get("id") or f"line {process.sourceline}", None)
-        return places
-
-    def _fill(self, container: Element, process: str, scope: str | None) -> None:
-        for child in names.elements(container):
-            self.count += 1
-            key = child.get("id")
-            if key is None:
-                continue
-            self.tags.setdefault(key, child)
-            if _may_be_node(child):
-                self.scope.setdefault(key, (process, scope))
-                self._fill(child, process, key)
-
-
-def _may_be_node(element: Element) -> bool:
-    """Whether a flow may lead to it: everything but flows, and what is ignored or belongs to data."""
-    tag = names.local(element) if names.namespace(element) == BPMN else str(element.tag)
-    return (
-        tag != "sequenceFlow"
-        and tag not in support.IGNORED | support.DATA | support.COMMON_CHILDREN
-        and not tag.endswith("EventDefinition")
-    )
-
-
 # ---- one process
 
 
 @dataclass(slots=True)
 class _Process:
     element: Element
-    places: _Places
+    places: Places
     context: Context
     nodes: dict[str, Node] = field(default_factory=dict)
     flows: dict[str, Flow] = field(default_factory=dict)
@@ -276,7 +187,7 @@ class _Process:
             self._without_id(element, "an id: flows and tokens refer to it")
             return
         if key in self.nodes:
-            return  # named by _check_ids
+            return  # named by check_ids
         self._check_common(element, supported)
         config = supported.parse(element, self.context)
         loop = loops.parse(element, self.context) if supported.activity else None
@@ -376,7 +287,7 @@ class _Process:
             self._without_id(element, "an id: history says which flow was taken")
             return
         if key in self.flows:
-            return  # named by _check_ids
+            return  # named by check_ids
         self.context.report_unread(element)
         if not names.flag(element.get("isImmediate"), default=True) and names.flag(self.element.get("isExecutable"), default=False):
             what = f"{named(element)} lets other activities come between (isImmediate false)"

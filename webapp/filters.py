@@ -232,5 +232,9 @@ def _shown_text(value: str, kind: str) -> Markup:
         return Markup('<time datetime="{}">{} {}</time>').format(value, day.day, f"{day:%b %Y}")
     if kind == "datetime":
         at = datetime.fromisoformat(value)
-        return _time(at if at.tzinfo else at.replace(tzinfo=UTC), plain_time(at if at.tzinfo else at.replace(tzinfo=UTC)))
+        at = at if at.tzinfo else at.replace(tzinfo=UTC)
+        try:
+            return _time(at, plain_time(at))
+        except OverflowError:  # at either end of the calendar, where the zone of the pages has no such time
+            return escape(value)
     return escape(value)

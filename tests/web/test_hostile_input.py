@@ -10,12 +10,15 @@ from io import BytesIO
 
 import pytest
 from argon2 import PasswordHasher
+from flask import Flask
 
+from engine.core.values import Variable
 from engine.ids import new_id
 from engine.queries.rows import BadCursor, time_cursor, unpacked
 from engine.queries.sort import Key, keyset
 from tests.web.conftest import Browser
 from webapp.auth import passwords
+from webapp.filters import shown
 
 NUL = "a\0b"
 LISTS = ("instances", "jobs", "leases", "failed", "outbox", "messages")
@@ -129,6 +132,12 @@ def test_a_referrer_that_is_no_address_is_refused_over_https(browser: Browser) -
     fields = {"username": "ada", "password": "x"}
     answer = browser.post("/login", fields, base_url="https://baton.test", headers={"Referer": "https://["})
     assert answer.status_code == 400
+
+
+@pytest.mark.parametrize("value", ["9999-12-31T23:59:59-12:00", "0001-01-01T00:00:00+14:00"])
+def test_a_time_that_the_zone_of_the_pages_does_not_have_is_shown_as_it_is(app: Flask, value: str) -> None:
+    with app.app_context():
+        assert shown(Variable("datetime", value)) == value
 
 
 def test_invented_methods_share_one_counter(browser: Browser) -> None:

@@ -73,7 +73,7 @@ def _lock_first(run: Run) -> None:
     """Work of a token that has siblings takes the root's lock first: its optimistic write would lose too often."""
     at_work = (token for token in run.tokens.values() if token.alive and token.inner is None)
     moving = sum(1 for token in at_work if token.status != "listening" or token.leaves)
-    if moving > 1 or run.snapshot.crowded:
+    if moving > 1 or any(scope.unseen for scope in run.scopes):
         for job in run.effects.jobs:
             job.lock_first = True
         for task in run.effects.external_tasks:

@@ -196,6 +196,16 @@ def test_several_inside_several() -> None:
     assert run.complete("a").open == ["after"]
 
 
+def test_work_of_one_among_several_takes_the_lock_first_though_the_others_are_not_loaded() -> None:
+    each = model(
+        "start -> sub -> end", "s -> a -> b -> e", sub=several(sub(), times="2"), s=start(), e=end(), b=service(),
+        inside={"sub": "s a b e"},
+    )  # fmt: skip
+    run = World(each).start().complete("a")
+    assert run.asked_whole == 0
+    assert [job.lock_first for job in run.last.jobs] == [True]
+
+
 # ---- sequential
 
 

@@ -22,6 +22,7 @@ KIND_WORDS = {
     "parallel_gateway": "Parallel gateway",
     "event_based_gateway": "First event wins",
     "subprocess": "Subprocess",
+    "event_subprocess": "Starts by itself on its event",
     "intermediate_catch_event": "Waits for an event",
     "intermediate_throw_event": "Throws an event",
     "boundary_event": "Event at the border",
@@ -44,9 +45,12 @@ def outline(model: ProcessDefinition) -> tuple[Step, ...]:
     """Every element in the order in which a token meets it first, subprocesses with their inside after them."""
     seen: set[str] = set()
     steps: list[Step] = []
+    inner: dict[str | None, list[Node]] = {}
+    for node in model.nodes.values():
+        inner.setdefault(node.parent, []).append(node)
 
     def visit(scope: str | None, depth: int) -> None:
-        inside = [node for node in model.nodes.values() if node.parent == scope]
+        inside = inner.get(scope, [])
         waiting = [model.nodes[start] for start in model.starts.get(scope, ())] + [node for node in inside if not node.incoming]
         queue = [node for node in waiting if node.kind != "boundary_event"] + inside
         while queue:
@@ -55,7 +59,7 @@ def outline(model: ProcessDefinition) -> tuple[Step, ...]:
                 continue
             seen.add(node.id)
             steps.append(_step(model, node, depth))
-            if node.kind == "subprocess":
+            if node.id in inner:
                 visit(node.id, depth + 1)
             following = [model.nodes[model.flows[flow].target] for flow in node.outgoing]
             queue[:0] = [model.nodes[event] for event in node.attached] + following

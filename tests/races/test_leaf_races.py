@@ -141,6 +141,19 @@ def test_R2_a_replica_whose_snapshot_is_older_than_the_others_commit_leases_none
 
 
 @ALL
+def test_R2_what_was_held_or_put_off_after_an_older_snapshot_is_not_leased(conn: Connection, database_url: str, table: str) -> None:
+    paused, later, free = (rows.MAKERS[table](conn, overdue=100 - n) for n in range(3))
+    conn.execute(LATE_SNAPSHOT)
+    with connect(database_url) as gate:
+        gate.execute("SELECT pg_advisory_lock(4711)")
+        late = Contender(database_url, lambda c: take(c, table, limit=3, owner="late"), "late").seen_waiting(conn)
+        conn.execute(f"UPDATE {table} SET held = '{{paused}}' WHERE id = %s", (paused,))
+        conn.execute(f"UPDATE {table} SET available_at = baton_clock() + interval '1 hour' WHERE id = %s", (later,))
+        gate.execute("SELECT pg_advisory_unlock(4711)")
+        assert [lease.item_id for lease in late.outcome()] == [free]
+
+
+@ALL
 def test_R4_two_replicas_recover_disjoint_rows_and_neither_waits(
     conn: Connection, database_url: str, tmp_path: Path, clock: Clock, table: str
 ) -> None:

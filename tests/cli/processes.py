@@ -45,8 +45,6 @@ class Up:
     def __init__(self, home: Path, **environment: str) -> None:
         self.home = home
         self.log = home.parent / f"{home.name}-{time.monotonic_ns()}.log"
-        self.began = time.monotonic()
-        self.took = float("inf")  # seconds from the start of the process until it said that it runs
         told = clean_environment(BATON_HOME=str(home), BATON_SAMPLE_PASSWORD="a sample secret") | environment
         with self.log.open("wb") as log:
             self.process = subprocess.Popen(
@@ -59,7 +57,6 @@ class Up:
     def wait_until_running(self, *, seconds: float = 120) -> None:
         until(lambda: "Baton is running" in self.said() or self.process.poll() is not None, "baton up runs", seconds=seconds)
         assert self.process.poll() is None, self.said()
-        self.took = time.monotonic() - self.began
 
     @property
     def url(self) -> str:

@@ -10,7 +10,6 @@ import socket
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -60,13 +59,6 @@ def answers(url: str) -> bool:
         return False
 
 
-def slowness() -> float:
-    """1 on a machine that has nothing else to do, more on one that is shared just now."""
-    began = time.monotonic()
-    subprocess.run([sys.executable, "-c", "import sqlalchemy, flask, alembic"], check=True)
-    return max(1.0, (time.monotonic() - began) / 0.7)
-
-
 def test_one_start_serves_everything_and_leaves_nothing_and_the_data_survives(home):
     listen = f"127.0.0.1:{free_port()}"
     with running_up(home, BATON_LISTEN=listen) as up:
@@ -92,10 +84,12 @@ def test_one_start_serves_everything_and_leaves_nothing_and_the_data_survives(ho
         assert ada.get("/dev/mail").status_code == 200
         assert up.stop() == 0
         assert "Stopped" in up.said()
+        first = up.said()
     assert nothing_left(home)
 
     with running_up(home, BATON_LISTEN=listen) as again:
-        assert again.took < 5 * slowness()
+        # What a first start does is not done again; how long a start takes is measured, not tested (docs/performance.md).
+        assert "Making a PostgreSQL database" in first and "Making a PostgreSQL database" not in again.said()
         bo = Person(again.url, "bo", PASSWORD)
         assert "Check invoice" in bo.get("/inbox?view=groups").text + bo.get("/inbox").text
 

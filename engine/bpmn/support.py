@@ -61,11 +61,6 @@ def registered(tag: str, supported: Supported, *, event: str | None = None) -> I
         del TABLE[tag, event]
 
 
-def events_of(tag: str) -> list[str]:
-    """The event definitions that are supported on a tag."""
-    return sorted(event for known, event in TABLE if known == tag and event)
-
-
 # ---- beside the table
 
 COMMON_CHILDREN = frozenset({"incoming", "outgoing", "documentation", "extensionElements"})

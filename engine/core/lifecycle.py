@@ -68,8 +68,3 @@ MAPS: Mapping[str, TransitionMap] = MappingProxyType(
 def final(statuses: TransitionMap) -> frozenset[str]:
     """The statuses that nothing leaves."""
     return frozenset(status for status, following in statuses.items() if not following)
-
-
-def may_move(statuses: TransitionMap, *, before: str, after: str) -> bool:
-    """Whether `before` -> `after` is an edge of the map."""
-    return after in statuses[before]

@@ -28,11 +28,11 @@ class Activity(Behaviour):
     def enter(self, run: Run, token: Token, node: Node) -> None:
         if not token.scope.is_iteration:  # else they belong to all iterations together
             for event in node.attached:
-                arm(run, token, run.nodes[event])
+                arm(run, token, token.scope.definition.nodes[event])
         self.begin(run, token, node)
 
     def completed(self, run: Run, token: Token, node: Node, trigger: Completed) -> None:
-        run.record(trigger.event, node.id, trigger.detail)
+        run.record(token.scope, trigger.event, node.id, trigger.detail)
         try:
             values = self.result(run, token, node, trigger)
         except (ExpressionError, CannotGoOn) as error:

@@ -53,7 +53,7 @@ def advance(definition: ProcessDefinition, snapshot: Snapshot, trigger: Trigger,
             _start(run, trigger)
         case EventOccurred():
             token, _ = _waiting(run, trigger.token_id, "waiting", "listening")
-            event = run.nodes[trigger.element_id]
+            event = token.scope.definition.nodes[trigger.element_id]
             behaviour_of(event).occurred(run, token, event, trigger)
         case ErrorThrown():
             token, node = _waiting(run, trigger.token_id)
@@ -74,19 +74,20 @@ def _waiting(run: Run, token_id: UUID, *statuses: str) -> tuple[Token, Node]:
     token = run.token(token_id)
     if token.status not in (statuses or ("waiting",)):
         raise InvariantBroken(f"token {token_id} at {token.element_id}: expected waiting, found {token.status}")
-    return token, run.nodes[token.element_id]
+    return token, token.node
 
 
 def _start(run: Run, trigger: Started) -> None:
     """A new instance begins with one token at a start event (13.2)."""
     if run.scopes:
         raise InvariantBroken(f"instance {run.snapshot.instance_id}: expected no scope before it starts, found {len(run.scopes)}")
-    node = run.nodes[trigger.element_id]
-    scope = run.add_scope(None, None, None)
-    run.record("instance_started", node.id, {"what": trigger.what, "business_key": run.snapshot.business_key})
+    instance = run.instance
+    node = instance.definition.nodes[trigger.element_id]
+    scope = run.open_process(instance)
+    run.record(scope, "instance_started", node.id, {"what": trigger.what, "business_key": instance.business_key})
     variables = dict(trigger.variables)
     if getattr(node.config, "initiator", None):
-        variables[node.config.initiator] = typed(run.snapshot.started_by)
+        variables[node.config.initiator] = typed(instance.started_by)
     run.assign_here(scope, variables, node.id)
     listen(run, scope)
     run.begin_at(scope, node.id)
@@ -99,8 +100,8 @@ def _retry(run: Run, token: Token) -> None:
     token.settled = False
     token.status = "waiting"
     run.resolved.add(token.id)
-    run.record("incident_resolved", token.element_id, {"item_id": str(token.id)})
-    node = run.nodes[token.element_id]
+    run.record(token.scope, "incident_resolved", token.element_id, {"item_id": str(token.id)})
+    node = token.node
     if behaviour_of(node).listens:
         run.enter(token, node, again=True)
         run.finish_if_done(token.scope)  # it may be all that kept its scope open
@@ -114,8 +115,9 @@ def _cancel(run: Run, trigger: Cancelled) -> None:
     """The whole instance ends. Its open tasks are named one by one, everything else goes by cascade under one event."""
     if not run.snapshot.whole:
         raise NeedsWholeInstance("cancelling needs every open task")
+    process = next(scope for scope in run.scopes if scope.parent is None)
     for task in run.snapshot.tasks:
         run.effects.cancelled_tasks.append(task.id)
-        run.record("task_cancelled", task.element_id, {"item_id": str(task.id)})
+        run.record(run.token(task.token_id).scope, "task_cancelled", task.element_id, {"item_id": str(task.id)})
     run.ended = "cancelled"
-    run.record("instance_cancelled", None, {"reason": trigger.reason})
+    run.record(process, "instance_cancelled", None, {"reason": trigger.reason})

@@ -46,7 +46,7 @@ def arm_again(run: Run, token: Token, event: Node, trigger: EventOccurred) -> No
 
 def caught(run: Run, token: Token, event: Node, trigger: EventOccurred, *, interrupts: bool = False) -> None:
     """Record that the event occurred, cancel the token's activity if it interrupts, and keep what came with it."""
-    run.record(FIRED[trigger.what], event.id, trigger.detail)
+    run.record(token.scope, FIRED[trigger.what], event.id, trigger.detail)
     if interrupts:
         run.interrupt(token)
     run.assign(token.scope, trigger.variables, event.id)
@@ -60,7 +60,7 @@ def _timer(run: Run, token: Token, event: Node, when: Due) -> None:
         data["due_at"] = when.at.isoformat()
     else:
         data["due_in_seconds"] = when.in_seconds
-    run.record("job_created", event.id, data)
+    run.record(token.scope, "job_created", event.id, data)
 
 
 def _subscribe(run: Run, token: Token, event: Node, message: MessageConfig) -> None:
@@ -68,11 +68,12 @@ def _subscribe(run: Run, token: Token, event: Node, message: MessageConfig) -> N
     name = text_of(message.name, names)
     if not name:
         raise CannotGoOn("expression", f"{event.name or event.id}: expected a message name, found nothing from {message.name.text}")
-    key = run.snapshot.business_key or ""
+    key = token.scope.instance.business_key or ""
     if message.key is not None:
         key = as_text(message.key.evaluate(names))
         if not key:
             raise CannotGoOn("expression", f"{event.name or event.id}: expected a correlation key, found nothing from {message.key.text}")
     subscription = NewSubscription(run.new_id(), token.id, event.id, name, key)
     token.wait_for(run.effects.subscriptions, subscription)
-    run.record("subscription_opened", event.id, {"item_id": str(subscription.id), "message": name, "key": key})
+    told = {"item_id": str(subscription.id), "message": name, "key": key}
+    run.record(token.scope, "subscription_opened", event.id, told)

@@ -21,7 +21,7 @@ def message_delivery(run: Run, token: Token, node: Node, config: MessageConfig) 
     body = _variables(token.scope) if config.body is None else plain(config.body.evaluate(names), "the message's body")
     headers = {"X-Message-Name": text_of(config.name, names)}
     request = {"method": config.method, "url": url, "headers": headers, "body": body}
-    _deliver(run, node, NewDelivery(run.new_id(), "http", url, node.id, request))
+    _deliver(run, token, node, NewDelivery(run.new_id(), "http", url, node.id, request))
 
 
 def task_delivery(run: Run, token: Token, node: Node, config: ServiceTaskConfig) -> None:
@@ -41,7 +41,7 @@ def task_delivery(run: Run, token: Token, node: Node, config: ServiceTaskConfig)
         request = {"method": method, "url": destination, "headers": {k: as_text(v) for k, v in headers.items()}, "body": body}
         kind = "http"
     delivery = NewDelivery(run.new_id(), kind, destination, node.id, request, max_attempts=config.max_attempts, retry=config.retry)
-    _deliver(run, node, delivery)
+    _deliver(run, token, node, delivery)
 
 
 def _required(node: Node, inputs: Mapping[str, Any], *names: str) -> Any:
@@ -61,7 +61,7 @@ def _variables(scope: Scope) -> dict[str, Any]:
     return seen
 
 
-def _deliver(run: Run, node: Node, delivery: NewDelivery) -> None:
+def _deliver(run: Run, token: Token, node: Node, delivery: NewDelivery) -> None:
     run.effects.deliveries.append(delivery)
     data = {"item_id": str(delivery.id), "kind": delivery.kind, "destination": delivery.destination}
-    run.record("delivery_created", node.id, data)
+    run.record(token.scope, "delivery_created", node.id, data)

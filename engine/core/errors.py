@@ -16,11 +16,11 @@ def throw(run: Run, token: Token, node: Node, trigger: ErrorThrown) -> None:
 
     The error's variables become visible where the catching event is. Raises NoHandlerForError, and then nothing changed.
     """
-    found = catcher_of(run, token, "error", trigger.code)
+    found = catcher_of(token, "error", trigger.code)
     if found is None:
         raise NoHandlerForError(f"error {trigger.code!r} of {node.id}: nothing catches it: {trigger.message}")
     told = {"code": trigger.code, "message": trigger.message, "thrown_by": node.id}
-    run.record("error_caught", found.event.id, {**trigger.detail, **told})
+    run.record(found.scope, "error_caught", found.event.id, {**trigger.detail, **told})
     variables = dict(trigger.variables)
     assert isinstance(found.config, ErrorConfig)  # asked for an error
     if found.config.code_variable:

@@ -15,8 +15,9 @@ from engine.core.values import Variable
 
 def escalate(run: Run, token: Token, node: Node, code: str) -> None:
     """Throw an escalation. The token that threw it is alive afterwards unless an event that interrupts has caught it."""
-    found = catcher_of(run, token, "escalation", code)
-    run.record("escalation_thrown", node.id, {"code": code, "caught_by": found.event.id if found is not None else None})
+    found = catcher_of(token, "escalation", code)
+    told = {"code": code, "caught_by": found.event.id if found is not None else None}
+    run.record(token.scope, "escalation_thrown", node.id, told)
     if found is None:
         return
     assert isinstance(found.config, EscalationConfig)  # asked for an escalation

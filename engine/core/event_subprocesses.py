@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from engine.bpmn.definition import Node, StartConfig
+from engine.bpmn.definition import Node, ProcessDefinition, StartConfig
 from engine.core.catching import FIRED, arm, arm_again
 from engine.core.run import CannotGoOn, Run
 from engine.core.snapshot import EventOccurred
@@ -21,29 +21,30 @@ from engine.expressions import ExpressionError
 
 def listen(run: Run, scope: Scope) -> None:
     """A scope has opened: its event subprocesses begin to listen."""
-    for key in run.definition.event_subprocesses.get(scope.element_id, ()):
-        config: StartConfig = start_of(run, run.nodes[key]).config
+    definition = scope.definition
+    for key in definition.event_subprocesses.get(scope.element_id, ()):
+        config: StartConfig = start_of(definition, key).config
         if config.timer is not None or config.message is not None:
-            run.enter(run.spawn(scope, key), run.nodes[key], again=True)
+            run.enter(run.spawn(scope, key), definition.nodes[key], again=True)
 
 
-def start_of(run: Run, node: Node) -> Node:
+def start_of(definition: ProcessDefinition, key: str) -> Node:
     """The one start event of an event subprocess."""
-    (start,) = run.definition.starts[node.id]
-    return run.nodes[start]
+    (start,) = definition.starts[key]
+    return definition.nodes[start]
 
 
 def wait_for_start(run: Run, listener: Token, node: Node) -> None:
     """Hang off the listener what starts its subprocess. A finite cycle that is over already never will."""
     listener.status = "listening"
-    arm(run, listener, start_of(run, node))
+    arm(run, listener, start_of(listener.scope.definition, node.id))
     if not listener.leaves:
         run.discard(listener)
 
 
 def occurred(run: Run, listener: Token, event: Node, trigger: EventOccurred) -> None:
     """The timer or message of an event subprocess occurred for the token that listened."""
-    run.record(FIRED[trigger.what], event.id, trigger.detail)
+    run.record(listener.scope, FIRED[trigger.what], event.id, trigger.detail)
     config: StartConfig = event.config
     if not config.interrupting:  # else the listener goes with all the others
         _listen_again(run, listener, event, trigger)
@@ -52,12 +53,12 @@ def occurred(run: Run, listener: Token, event: Node, trigger: EventOccurred) -> 
 
 def begin(run: Run, scope: Scope, event: Node, variables: Mapping[str, Variable]) -> None:
     """An event subprocess of `scope` begins at its start event; one that interrupts cancels all else in the scope first."""
-    node = run.nodes[event.parent or ""]
+    node = scope.definition.nodes[event.parent or ""]
     config: StartConfig = event.config
     token = run.spawn(scope, node.id)
     if config.interrupting:
         run.withdraw_others(scope, token)
-    run.record("element_entered", node.id)
+    run.record(scope, "element_entered", node.id)
     inner = run.add_scope(scope, token, node.id)
     run.assign(inner, variables, event.id)
     listen(run, inner)

@@ -25,22 +25,22 @@ def activate_one(run: Run) -> bool:
     for scope in run.scopes:
         if not scope.alive:
             continue
-        waiting = _waiting(run, scope)
+        waiting = _waiting(scope)
         if not waiting or not _touched(run, scope):
             continue
         for gateway, joined in waiting.items():
-            node = run.nodes[gateway]
-            if _is_complete(run, scope, node, joined):
+            node = scope.definition.nodes[gateway]
+            if _is_complete(scope, node, joined):
                 _activate(run, node, joined)
                 return True
     return False
 
 
-def _waiting(run: Run, scope: Scope) -> dict[str, dict[str | None, Token]]:
+def _waiting(scope: Scope) -> dict[str, dict[str | None, Token]]:
     """The gateways of a scope at which tokens wait: the earliest token of each flow."""
     found: dict[str, dict[str | None, Token]] = {}
     for token in scope.tokens:
-        if token.status == "joining" and run.nodes[token.element_id].kind == KIND:
+        if token.status == "joining" and token.node.kind == KIND:
             found.setdefault(token.element_id, {}).setdefault(token.flow_id, token)
     return found
 
@@ -49,8 +49,8 @@ def _touched(run: Run, scope: Scope) -> bool:
     return any(not token.settled for token in scope.tokens) or any(each is scope for _, each in run.gone)
 
 
-def _is_complete(run: Run, scope: Scope, node: Node, joined: Mapping[str | None, Token]) -> bool:
-    sources = _sources(run.definition, node)
+def _is_complete(scope: Scope, node: Node, joined: Mapping[str | None, Token]) -> bool:
+    sources = _sources(scope.definition, node)
     full = [places for flow, places in sources.items() if flow in joined]
     empty = [places for flow, places in sources.items() if flow not in joined]
     if not empty:
@@ -67,8 +67,8 @@ def _is_complete(run: Run, scope: Scope, node: Node, joined: Mapping[str | None,
 def _activate(run: Run, node: Node, joined: Mapping[str | None, Token]) -> None:
     """One token goes on for all. If no flow can be chosen it rests at the gateway, and a retry only chooses again."""
     goes_on = next((token for token in joined.values() if not token.settled), next(iter(joined.values())))
-    run.record("element_entered", node.id)
-    run.record("join_passed", node.id, {"flows": [flow for flow in node.incoming if flow in joined]})
+    run.record(goes_on.scope, "element_entered", node.id)
+    run.record(goes_on.scope, "join_passed", node.id, {"flows": [flow for flow in node.incoming if flow in joined]})
     run.absorb(token for token in joined.values() if token is not goes_on)
     run.leave(goes_on)
 

@@ -34,7 +34,7 @@ class Loop(Behaviour):
     def enter(self, run: Run, token: Token, node: Node) -> None:
         items, total = _planned(run, token.scope, node)
         for event in node.attached:
-            arm(run, token, run.nodes[event])
+            arm(run, token, token.scope.definition.nodes[event])
         if total == 0:
             run.leave(token)
             return
@@ -55,7 +55,7 @@ class Loop(Behaviour):
             token.flow_id = None
             run.fail(token, error)
             return
-        run.record("element_left", node.id, {"loop": iteration.counters["loop"]})
+        run.record(iteration, "element_left", node.id, {"loop": iteration.counters["loop"]})
         run.discard(token)
         iteration.alive = False
         body.count(**counters)

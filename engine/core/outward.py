@@ -10,8 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from engine.bpmn.definition import ErrorConfig, EscalationConfig, Node
-from engine.core.run import Run
+from engine.bpmn.definition import ErrorConfig, EscalationConfig, Node, ProcessDefinition
 from engine.core.state import Scope, Token
 
 
@@ -25,9 +24,9 @@ class Catcher:
     owner: Token | None
 
 
-def catcher_of(run: Run, token: Token, what: str, code: str) -> Catcher | None:
+def catcher_of(token: Token, what: str, code: str) -> Catcher | None:
     """Who catches the `what` (error or escalation) of this code that `token` throws."""
-    for level in _levels(run, token, what):
+    for level in _levels(token, what):
         for wanted in (code, None):
             for catcher in level:
                 if catcher.config.code == wanted:
@@ -35,32 +34,33 @@ def catcher_of(run: Run, token: Token, what: str, code: str) -> Catcher | None:
     return None
 
 
-def _levels(run: Run, token: Token, what: str) -> Iterator[list[Catcher]]:
+def _levels(token: Token, what: str) -> Iterator[list[Catcher]]:
     holder: Token | None = token
     while holder is not None:
-        node, scope = run.nodes[holder.element_id], holder.scope
+        node, scope = holder.node, holder.scope
         if scope.is_iteration:  # boundary events belong to the whole of a looped activity
             holder = scope.parent.owner if scope.parent is not None else None
             continue
-        yield list(_catchers(run, node.attached, what, scope, holder))
-        if not _interrupts(run, node):
-            beside = (key for key in run.definition.event_subprocesses.get(scope.element_id, ()) if key != node.id)
-            starts = [start for key in beside for start in run.definition.starts[key]]
-            yield list(_catchers(run, starts, what, scope, None))
+        yield list(_catchers(node.attached, what, scope, holder))
+        if not _interrupts(scope.definition, node):
+            definition = scope.definition
+            beside = (key for key in definition.event_subprocesses.get(scope.element_id, ()) if key != node.id)
+            starts = [start for key in beside for start in definition.starts[key]]
+            yield list(_catchers(starts, what, scope, None))
         holder = scope.owner
 
 
-def _catchers(run: Run, events: Iterable[str], what: str, scope: Scope, owner: Token | None) -> Iterator[Catcher]:
+def _catchers(events: Iterable[str], what: str, scope: Scope, owner: Token | None) -> Iterator[Catcher]:
     for key in events:
-        event = run.nodes[key]
+        event = scope.definition.nodes[key]
         config = getattr(event.config, what, None)
         if config is not None:
             yield Catcher(event, config, scope, owner)
 
 
-def _interrupts(run: Run, node: Node) -> bool:
+def _interrupts(definition: ProcessDefinition, node: Node) -> bool:
     """Whether a token here stands for an interrupting event subprocess that runs."""
     if node.kind != "event_subprocess":
         return False
-    (start,) = run.definition.starts[node.id]
-    return bool(run.nodes[start].config.interrupting)
+    (start,) = definition.starts[node.id]
+    return bool(definition.nodes[start].config.interrupting)

@@ -16,7 +16,7 @@ from engine.bpmn.definition import Flow, Node, ProcessDefinition
 from engine.core.effects import Effects, Event, InvariantBroken, NewIncident
 from engine.core.registry import BEHAVIOURS, LOOP, behaviour_at, behaviour_of
 from engine.core.snapshot import NeedsWholeInstance, Snapshot
-from engine.core.state import Names, Scope, Token, engine_names
+from engine.core.state import Instance, Names, Scope, Token
 from engine.core.values import Variable
 from engine.expressions import Expression, ExpressionError
 
@@ -38,10 +38,8 @@ class Run:
     """The state of one advance and the moves on it."""
 
     def __init__(self, definition: ProcessDefinition, snapshot: Snapshot, now: datetime, new_id: Callable[[], UUID]) -> None:
-        self.definition = definition
-        self.nodes = definition.nodes
-        self.flows = definition.flows
         self.snapshot = snapshot
+        self.instance = Instance(snapshot.instance_id, definition, snapshot.business_key, snapshot.started_by)
         self.now = now
         self.new_id = new_id
         self.effects = Effects()
@@ -54,7 +52,6 @@ class Run:
         self.iterations: deque[Token] = deque()  # begun together, entered one after the other
         self.steps = 0
         self.ended: str | None = None
-        self._engine_names: dict[str, Any] | None = None
         if snapshot.scopes:
             self._load()
 
@@ -62,7 +59,7 @@ class Run:
         snapshot = self.snapshot
         scopes: dict[UUID, Scope] = {}
         for seen in snapshot.scopes.values():
-            scope = scopes[seen.id] = Scope(seen.id, None, None, seen.element_id)
+            scope = scopes[seen.id] = Scope(seen.id, self.instance, None, None, seen.element_id)
             scope.variables = seen.variables
             scope.stored = True
             scope.unseen = seen.id in snapshot.crowded
@@ -98,9 +95,7 @@ class Run:
 
     def names(self, scope: Scope, local: Mapping[str, Any] | None = None) -> Names:
         """What an expression sees in `scope`."""
-        if self._engine_names is None:
-            self._engine_names = engine_names(self.now, self.snapshot.business_key, self.snapshot.started_by)
-        return Names(scope, self._engine_names, local)
+        return Names(scope, scope.instance.engine_names(self.now), local)
 
     def value(self, expression: Expression, scope: Scope) -> Any:
         """The value of an expression in a scope."""
@@ -108,8 +103,8 @@ class Run:
 
     # ---- writing
 
-    def record(self, kind: str, element_id: str | None = None, data: Mapping[str, Any] = NOTHING) -> None:
-        """Write one history event."""
+    def record(self, scope: Scope, kind: str, element_id: str | None = None, data: Mapping[str, Any] = NOTHING) -> None:
+        """Write one history event of what happens in `scope`."""
         self.history.append(Event(kind, element_id, data))
 
     def assign(self, scope: Scope, values: Mapping[str, Variable], element_id: str) -> None:
@@ -120,7 +115,7 @@ class Run:
             if holder.variables.get(name) != variable:
                 self._set(holder, name, variable, changed)
         if changed:
-            self.record("variables_set", element_id, {"variables": changed})
+            self.record(scope, "variables_set", element_id, {"variables": changed})
 
     def assign_here(self, scope: Scope, values: Mapping[str, Variable], element_id: str | None) -> None:
         """Set variables in this very scope."""
@@ -128,7 +123,7 @@ class Run:
         for name, variable in values.items():
             self._set(scope, name, variable, changed)
         if changed:
-            self.record("variables_set", element_id, {"variables": changed})
+            self.record(scope, "variables_set", element_id, {"variables": changed})
 
     def _set(self, scope: Scope, name: str, variable: Variable, changed: dict[str, Any]) -> None:
         scope.set(name, variable)
@@ -137,12 +132,18 @@ class Run:
 
     # ---- moves
 
-    def add_scope(self, parent: Scope | None, owner: Token | None, element_id: str | None) -> Scope:
-        """Open a scope: the process's own, that of an activity whose token is `owner`, or an iteration, which no token owns."""
-        scope = Scope(self.new_id(), parent, owner, element_id)
+    def open_process(self, instance: Instance) -> Scope:
+        """Open the scope of a process instance that begins."""
+        scope = Scope(self.new_id(), instance, None, None, None)
+        self.scopes.append(scope)
+        return scope
+
+    def add_scope(self, parent: Scope, owner: Token | None, element_id: str | None) -> Scope:
+        """Open a scope inside another: that of an activity whose token is `owner`, or an iteration, which no token owns."""
+        scope = Scope(self.new_id(), parent.instance, parent, owner, element_id)
         if owner is not None:
             owner.inner = scope
-        elif parent is not None:
+        else:
             parent.children.append(scope)
         self.scopes.append(scope)
         return scope
@@ -156,7 +157,7 @@ class Run:
 
     def begin_at(self, scope: Scope, element_id: str) -> None:
         """A new token enters the start event of a scope (13.5.1)."""
-        self.enter(self.spawn(scope, element_id), self.nodes[element_id])
+        self.enter(self.spawn(scope, element_id), scope.definition.nodes[element_id])
 
     def begin_later(self, scope: Scope, node: Node) -> None:
         """A token for an iteration of a looped activity, which enters it when what moves now has come to rest."""
@@ -181,7 +182,7 @@ class Run:
             token.element_id = flow.target
             token.flow_id = flow.id
             token.status = "waiting"
-            self._arrive(token, self.nodes[flow.target], again=False)
+            self._arrive(token, token.node, again=False)
 
     def _begin_iteration(self, token: Token) -> None:
         if not token.alive:
@@ -189,7 +190,7 @@ class Run:
         self.steps += 1
         token.status = "waiting"
         self.history.append(Event("element_entered", token.element_id, {"loop": token.scope.counters["loop"]}))
-        self._arrive(token, self.nodes[token.element_id], again=True)
+        self._arrive(token, token.node, again=True)
 
     def _arrive(self, token: Token, node: Node, *, again: bool) -> None:
         if self.steps > STEP_LIMIT:
@@ -206,7 +207,7 @@ class Run:
             self.shed(token)
             token.status = "joining"
             return False
-        self.record("join_passed", node.id, {"flows": [each.flow_id for each in (*others, token)]})
+        self.record(token.scope, "join_passed", node.id, {"flows": [each.flow_id for each in (*others, token)]})
         self.absorb(others)
         return True
 
@@ -224,7 +225,7 @@ class Run:
 
     def leave(self, token: Token) -> None:
         """The element is done: take its outgoing flows, all that apply (8.3.13); a token with none left ends (13.2.1)."""
-        node = self.nodes[token.element_id]
+        node = token.node
         if token.scope.is_iteration:
             BEHAVIOURS[LOOP].leave_iteration(self, token, node)
             return
@@ -241,7 +242,7 @@ class Run:
 
     def take(self, token: Token, flow_ids: Iterable[str]) -> None:
         """Send a token out by the given flows: by the first itself, by each other one a new token."""
-        flows = [self.flows[flow_id] for flow_id in flow_ids]
+        flows = [token.scope.definition.flows[flow_id] for flow_id in flow_ids]
         if not flows:
             self.end(token)
             return
@@ -283,7 +284,7 @@ class Run:
             self.ended = "completed"
             return
         owner.inner = None
-        node = self.nodes[owner.element_id]
+        node = owner.node
         behaviour_of(node).scope_emptied(self, owner, node)
 
     def fail(self, token: Token, error: ExpressionError | CannotGoOn) -> None:
@@ -294,18 +295,18 @@ class Run:
         incident = NewIncident(self.new_id(), token.id, token.element_id, kind, str(error))
         token.wait_for(self.effects.incidents, incident)
         data = {"item_id": str(token.id), "incident_id": str(incident.id), "kind": kind, "message": incident.message}
-        self.record("incident_opened", token.element_id, data)
+        self.record(token.scope, "incident_opened", token.element_id, data)
 
     def interrupt(self, token: Token) -> None:
         """Cancel the activity at which the token rests; the token itself stays, with nothing hanging off it."""
         self._clear(token)
-        self.record("element_left", token.element_id, {"cancelled": True})
+        self.record(token.scope, "element_left", token.element_id, {"cancelled": True})
         self.shed(token, all_leaves=True)
 
     def emerge(self, token: Token, node: Node) -> None:
         """The token continues at an event that no flow leads to: a boundary event."""
         token.element_id, token.flow_id, token.status = node.id, None, "waiting"
-        self.record("element_entered", node.id)
+        self.record(token.scope, "element_entered", node.id)
         self.leave(token)
 
     def withdraw_all(self, scope: Scope) -> None:
@@ -339,7 +340,7 @@ class Run:
     # ---- helpers, in call order
 
     def _flows_out(self, token: Token, node: Node) -> Iterable[str]:
-        outgoing, flows = node.outgoing, self.flows
+        outgoing, flows = node.outgoing, token.scope.definition.flows
         if len(outgoing) == 1 and (flows[outgoing[0]].condition is None or outgoing[0] == node.default):
             return outgoing
         taken = [flow for flow in outgoing if flow != node.default and self.holds(flows[flow], token.scope)]
@@ -368,21 +369,21 @@ class Run:
             self.gone.append((token.id, token.scope))
 
     def _has_leaves(self, token: Token) -> bool:
-        node = self.nodes[token.element_id]
-        return self.snapshot.other_leaves or behaviour_of(node).leaves_left(node, self.nodes)
+        node = token.node
+        return self.snapshot.other_leaves or behaviour_of(node).leaves_left(node, token.scope.definition.nodes)
 
     def _withdraw(self, token: Token) -> None:
         self._clear(token)
         if token.status == "waiting":  # neither at a join, which it has not entered, nor between two elements
-            self.record("element_left", token.element_id, {"cancelled": True})
+            self.record(token.scope, "element_left", token.element_id, {"cancelled": True})
         self._remove(token)
 
     def _clear(self, token: Token) -> None:
         """Cancel the user tasks of a token and the scope inside its activity. The rest goes by cascade."""
         for rows, row in token.leaves:
             if rows is self.effects.tasks:
-                self.record("task_cancelled", token.element_id, {"item_id": str(row.id)})
-        behaviour = behaviour_at(token, self.nodes[token.element_id])
+                self.record(token.scope, "task_cancelled", token.element_id, {"item_id": str(row.id)})
+        behaviour = behaviour_at(token, token.node)
         if token.settled and behaviour.holds_task:
             self._cancel_stored_tasks(token)
         inner = token.inner
@@ -399,7 +400,7 @@ class Run:
             raise NeedsWholeInstance(f"element {token.element_id}: its task was not loaded")
         for task in tasks:
             self.effects.cancelled_tasks.append(task.id)
-            self.record("task_cancelled", task.element_id, {"item_id": str(task.id)})
+            self.record(token.scope, "task_cancelled", task.element_id, {"item_id": str(task.id)})
 
     def _see_all_of(self, scope: Scope) -> None:
         if scope.unseen:

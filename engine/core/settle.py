@@ -43,7 +43,7 @@ def _ended(run: Run) -> Effects:
     if process.stored:
         effects.gone_scopes.append(process.id)
     if run.ended == "completed":
-        run.record("instance_completed")
+        run.record(process, "instance_completed")
     return effects
 
 

@@ -10,7 +10,27 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
+from engine.bpmn.definition import Node, ProcessDefinition
 from engine.core.values import Variable, native
+
+
+class Instance:
+    """A process instance, and the definition that it runs by. Each scope belongs to one."""
+
+    __slots__ = ("_engine_names", "business_key", "definition", "id", "started_by")
+
+    def __init__(self, id: UUID, definition: ProcessDefinition, business_key: str | None, started_by: str | None) -> None:
+        self.id = id
+        self.definition = definition
+        self.business_key = business_key
+        self.started_by = started_by
+        self._engine_names: dict[str, Any] | None = None
+
+    def engine_names(self, now: datetime) -> dict[str, Any]:
+        """The names that the engine itself knows, hidden by variables of the same name."""
+        if self._engine_names is None:
+            self._engine_names = {"now": now, "businessKey": self.business_key, "initiator": self.started_by}
+        return self._engine_names
 
 
 class Scope:
@@ -21,8 +41,10 @@ class Scope:
         "children",
         "counted",
         "counters",
+        "definition",
         "element_id",
         "id",
+        "instance",
         "own_copy",
         "owner",
         "owner_row",
@@ -33,8 +55,10 @@ class Scope:
         "variables",
     )
 
-    def __init__(self, id: UUID, parent: Scope | None, owner: Token | None, element_id: str | None) -> None:
+    def __init__(self, id: UUID, instance: Instance, parent: Scope | None, owner: Token | None, element_id: str | None) -> None:
         self.id = id
+        self.instance = instance
+        self.definition = instance.definition  # an element id means something in its definition alone
         self.parent = parent
         self.owner = owner
         self.owner_row: UUID | None = None  # the owner's id as stored: its row takes this scope along when it goes
@@ -100,6 +124,11 @@ class Token:
         self.inner: Scope | None = None
         self.leaves: list[tuple[list[Any], Any]] = []  # (list of the effects, new row), kept only if the token still rests here
 
+    @property
+    def node(self) -> Node:
+        """The element that it is at, in the definition of its scope."""
+        return self.scope.definition.nodes[self.element_id]
+
     def wait_for(self, rows: list[Any], row: Any) -> None:
         """Hang a new row (task, job, external task, subscription, incident) off this token."""
         self.leaves.append((rows, row))
@@ -140,8 +169,3 @@ class Names(Mapping[str, Any]):
 
     def __len__(self) -> int:
         return sum(1 for _ in self)
-
-
-def engine_names(now: datetime, business_key: str | None, started_by: str | None) -> dict[str, Any]:
-    """The names that the engine itself knows."""
-    return {"now": now, "businessKey": business_key, "initiator": started_by}

@@ -49,7 +49,7 @@ class Race(Activity):
         for topic in node.config.topics:
             task = NewExternalTask(run.new_id(), topic, token.id, node.id)
             token.wait_for(run.effects.external_tasks, task)
-            run.record("external_task_created", node.id, {"item_id": str(task.id), "topic": topic})
+            run.record(token.scope, "external_task_created", node.id, {"item_id": str(task.id), "topic": topic})
 
     def leaves_left(self, node: Node, nodes: Mapping[str, Node]) -> bool:
         return True  # the task of whoever did not answer

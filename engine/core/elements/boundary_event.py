@@ -30,7 +30,7 @@ class BoundaryEvent(Behaviour):
         try:
             arm_again(run, token, node, trigger)
         except (ExpressionError, CannotGoOn) as error:
-            run.record("element_entered", node.id)
+            run.record(token.scope, "element_entered", node.id)
             run.fail(second, CannotGoOn("expression", f"{node.name or node.id} cannot wait for its next occurrence: {error}"))
             return
         run.emerge(second, node)

@@ -26,7 +26,7 @@ class EndEvent(Behaviour):
             message_delivery(run, token, node, config.message)
         if config.terminate:
             run.withdraw_others(token.scope, token)
-        run.record("element_left", node.id)
+        run.record(token.scope, "element_left", node.id)
         if config.escalation is not None:
             token.status = "moving"
             escalate(run, token, node, config.escalation)
@@ -35,7 +35,7 @@ class EndEvent(Behaviour):
 
     def _throw(self, run: Run, token: Token, node: Node, code: str) -> None:
         """Whoever catches the error cancels the activity around, and this token with it."""
-        run.record("element_left", node.id)
+        run.record(token.scope, "element_left", node.id)
         token.status = "moving"
         try:
             throw(run, token, node, ErrorThrown(token.id, code))

@@ -15,8 +15,9 @@ from engine.core.state import Token
 
 class EventBasedGateway(Behaviour):
     def enter(self, run: Run, token: Token, node: Node) -> None:
+        definition = token.scope.definition
         for flow_id in node.outgoing:
-            arm(run, token, run.nodes[run.flows[flow_id].target])
+            arm(run, token, definition.nodes[definition.flows[flow_id].target])
 
     def leaves_left(self, node: Node, nodes: Mapping[str, Node]) -> bool:
         return len(node.outgoing) > 1

@@ -18,7 +18,7 @@ class InclusiveGateway(Behaviour):
             run.shed(token)
             token.status = "joining"
             return
-        run.record("element_entered", node.id)
+        run.record(token.scope, "element_entered", node.id)
         run.leave(token)
 
 

@@ -45,15 +45,15 @@ class IntermediateCatchEvent(Behaviour):
 
     def _win(self, run: Run, token: Token, node: Node) -> None:
         """The gateway's token goes on over the flow to this event; what it waited for besides is left behind."""
-        gateway = run.nodes[token.element_id]
-        flow_id = next((flow_id for flow_id in gateway.outgoing if run.flows[flow_id].target == node.id), None)
+        gateway, flows = token.node, token.scope.definition.flows
+        flow_id = next((flow_id for flow_id in gateway.outgoing if flows[flow_id].target == node.id), None)
         if gateway.kind != "event_based_gateway" or flow_id is None:
             raise InvariantBroken(f"token {token.id}: expected it at {node.id} or at a gateway before it, found it at {gateway.id}")
-        run.record("element_left", gateway.id)
+        run.record(token.scope, "element_left", gateway.id)
         run.shed(token)
-        run.record("flow_taken", flow_id)
+        run.record(token.scope, "flow_taken", flow_id)
         token.element_id, token.flow_id = node.id, None  # its event is behind it: a retry only leaves again
-        run.record("element_entered", node.id)
+        run.record(token.scope, "element_entered", node.id)
 
 
 register("intermediate_catch_event", IntermediateCatchEvent())

@@ -25,8 +25,9 @@ class IntermediateThrowEvent(Behaviour):
 
     def _jump(self, run: Run, token: Token, node: Node) -> None:
         """A link is a flow that is not drawn (10.5.5)."""
-        target = run.nodes[run.definition.links[node.id]]
-        run.record("element_left", node.id)
+        definition = token.scope.definition
+        target = definition.nodes[definition.links[node.id]]
+        run.record(token.scope, "element_left", node.id)
         run.shed(token)
         token.element_id, token.flow_id = target.id, None
         run.enter(token, target)

@@ -19,12 +19,12 @@ class ParallelGateway(Behaviour):
                 run.shed(token)
                 token.status = "joining"
                 return
-            run.record("element_entered", node.id)
-            run.record("join_passed", node.id, {"flows": list(node.incoming)})
+            run.record(token.scope, "element_entered", node.id)
+            run.record(token.scope, "join_passed", node.id, {"flows": list(node.incoming)})
             run.absorb(partners)
         else:
-            run.record("element_entered", node.id)
-        run.record("element_left", node.id)
+            run.record(token.scope, "element_entered", node.id)
+        run.record(token.scope, "element_left", node.id)
         run.take(token, node.outgoing)
 
     def _partners(self, token: Token, node: Node) -> list[Token]:

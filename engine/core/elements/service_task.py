@@ -49,7 +49,7 @@ class ServiceTask(Activity):
                 payload=payload,
             )
             token.wait_for(run.effects.external_tasks, task)
-            run.record("external_task_created", node.id, {"item_id": str(task.id), "topic": task.topic})
+            run.record(token.scope, "external_task_created", node.id, {"item_id": str(task.id), "topic": task.topic})
             return
         job = NewJob(
             run.new_id(),
@@ -64,7 +64,7 @@ class ServiceTask(Activity):
             payload=payload,
         )
         token.wait_for(run.effects.jobs, job)
-        run.record("job_created", node.id, {"item_id": str(job.id), "kind": "service", "topic": job.topic})
+        run.record(token.scope, "job_created", node.id, {"item_id": str(job.id), "kind": "service", "topic": job.topic})
 
     def result(self, run: Run, token: Token, node: Node, trigger: Completed) -> Mapping[str, Variable]:
         """The result as it is, or what the outputs make of it; they see the result before the variables."""

@@ -14,7 +14,7 @@ class Subprocess(Activity):
     holds_scope = True
 
     def begin(self, run: Run, token: Token, node: Node) -> None:
-        starts = run.definition.starts.get(node.id, ())
+        starts = token.scope.definition.starts.get(node.id, ())
         if len(starts) != 1:
             raise CannotGoOn("unsupported", f"subprocess {node.name or node.id}: expected one start event, found {len(starts)}")
         config = node.config if isinstance(node.config, SubprocessConfig) else SubprocessConfig()

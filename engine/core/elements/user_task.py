@@ -33,7 +33,8 @@ class UserTask(Activity):
             about=text_of(config.about, names),
         )
         token.wait_for(run.effects.tasks, task)
-        run.record("task_created", node.id, {"item_id": str(task.id), "name": task.name, "assignee": task.assignee})
+        told = {"item_id": str(task.id), "name": task.name, "assignee": task.assignee}
+        run.record(token.scope, "task_created", node.id, told)
 
 
 register("user_task", UserTask())

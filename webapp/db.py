@@ -16,6 +16,8 @@ from engine.db.session import OPTIONS, driver_url
 db = SQLAlchemy(model_class=Base)
 
 STATEMENT_SECONDS = 15
+# A rush queues here, threads being many and connections few. It is worked off in time; "busy" is never an answer (R8).
+POOL_SECONDS = 30
 
 
 def init_db(app: Flask, settings: Settings) -> None:
@@ -29,7 +31,7 @@ def init_db(app: Flask, settings: Settings) -> None:
         "isolation_level": "AUTOCOMMIT",
         "pool_size": settings.pool_size,
         "max_overflow": 0,
-        "pool_timeout": 10,
+        "pool_timeout": POOL_SECONDS,
         "pool_pre_ping": True,
         "connect_args": {
             "options": f"{OPTIONS} {timeout}",

@@ -25,7 +25,9 @@ worker_connections = 1000
 backlog = 1024
 timeout = 60
 graceful_timeout = 20
-keepalive = 5
+# Longer than whoever is in front keeps an idle connection (proxies a minute, HTTP clients less): the side that closes first
+# must be theirs. When it is ours, a press that is on its way just then is lost with a reset, and nobody may repeat a POST.
+keepalive = 75
 max_requests = 0
 forwarded_allow_ips = "*" if _settings.trusted_proxies else "127.0.0.1"  # the application believes only so many proxies itself
 loglevel = _settings.log_level

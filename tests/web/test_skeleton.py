@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import httpx
 import pytest
 
 from tests.web.conftest import Browser
+from webapp import gunicorn
 
 
 def test_a_guest_is_sent_to_sign_in_and_comes_back_to_the_page(browser: Browser) -> None:
@@ -31,3 +33,11 @@ def test_every_page_carries_the_strict_headers(client_for: Callable[[str], Brows
 def test_no_page_has_inline_script_or_style(client_for: Callable[[str], Browser], path: str) -> None:
     html = client_for("ada").get(path).get_data(as_text=True)
     assert "style=" not in html and "<style" not in html and "<script>" not in html and " onclick" not in html
+
+
+def test_an_idle_connection_is_closed_by_the_client_or_proxy_and_not_by_us() -> None:
+    """Fifty users who pressed again after about five idle seconds met connections that we had just closed: some were reset."""
+    minute_of_a_proxy, client = 60, httpx.Limits().keepalive_expiry
+    assert client is not None
+    assert gunicorn.keepalive > max(minute_of_a_proxy, client)
+    assert gunicorn.worker_connections > gunicorn.threads, "kept connections never take the place of working ones"

@@ -39,7 +39,7 @@ from worker.upkeep import Upkeep
 
 logger = logging.getLogger("baton.worker")
 
-ENGINE_JOBS = (("cancel", ""), ("message", ""), ("start_timer", ""), ("timer", ""))
+ENGINE_JOBS = (("cancel", ""), ("continue", ""), ("message", ""), ("start_timer", ""), ("timer", ""))
 LAST_REPORTS_SECONDS = 5.0  # after everything was told to stop: time for what is being reported
 
 

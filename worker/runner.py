@@ -110,6 +110,8 @@ class Runner:
                 return self._take(item, lambda conn: start_by_timer(conn, item.lease))
             case "message":
                 return self._take(item, lambda conn: deliver_message(conn, item.lease))
+            case "continue":
+                return self._take(item, lambda conn: jobs.continue_loop(conn, item.lease))
             case "cancel":
                 return self._cancel(item)
         raise ValueError(f"job {item.row.item_id}: expected a kind this worker asked for, found {item.row.job_kind!r}")

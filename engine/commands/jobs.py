@@ -16,7 +16,7 @@ from engine.commands.outcome import SYSTEM, ItemDone, ItemFailed, Lease, Refusal
 from engine.commands.requests import Request, refuse
 from engine.commands.step import Step, Taken, marked, take
 from engine.commands.transaction import Connection, command
-from engine.core.snapshot import Completed, ErrorThrown, EventOccurred, NoHandlerForError, Trigger
+from engine.core.snapshot import CannotContinue, Completed, Continued, ErrorThrown, EventOccurred, NoHandlerForError, Trigger
 from engine.core.values import accept
 from engine.db.load import Loaded, moment
 from engine.db.session import cursor_of
@@ -80,6 +80,24 @@ def fire_timer(conn: Connection, lease: Lease) -> Outcome:
 
 
 @command
+def continue_loop(conn: Connection, lease: Lease) -> Outcome:
+    """One more bounded step of what was too much for one: further instances of a multi-instance activity begin.
+
+    A collection that was changed meanwhile fails the job for good, with an incident; a retry reads it again.
+
+    Locks: the root, the job. Refuses: LEASE_LOST, INSTANCE_….
+    """
+
+    def trigger(loaded: Loaded) -> Trigger:
+        return Continued(token_of(loaded), event_detail(loaded, lease))
+
+    try:
+        return end_item(conn, "continue_loop", lease, trigger, landed=("job_completed",), lock_first=True)
+    except CannotContinue as error:
+        return fail_or_lost(conn, "continue_loop", lease, error=str(error), final=True, kind="expression")
+
+
+@command
 def fail_job(
     conn: Connection, lease: Lease, *, error: str, detail: str = "", retry_in: float | None = None, final: bool = False
 ) -> Outcome:
@@ -104,6 +122,7 @@ def end_item(
     landed: tuple[str, ...],
     actor: str = SYSTEM.username,
     whole: bool = False,
+    lock_first: bool = False,
     tenant_id: str | None = None,
     request: Request | None = None,
 ) -> Outcome:
@@ -119,7 +138,7 @@ def end_item(
         trigger=trigger,
         outcome=lambda loaded, _: ItemDone(lease.item_id, lease.number, loaded.snapshot.instance_id if loaded.snapshot else None),
         request=request,
-        lock_first=bool(lease.detail.get("lock_first")),
+        lock_first=lock_first or bool(lease.detail.get("lock_first")),
         ahead=lease.detail.get("ahead"),
         whole=whole,
     )

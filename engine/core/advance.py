@@ -25,6 +25,7 @@ from engine.core.settle import settle
 from engine.core.snapshot import (
     Cancelled,
     Completed,
+    Continued,
     ErrorThrown,
     EventOccurred,
     NeedsWholeInstance,
@@ -42,7 +43,7 @@ def advance(definition: ProcessDefinition, snapshot: Snapshot, trigger: Trigger,
 
     `now` is the database's time, read by expressions alone; durations leave as `due_in_seconds`.
     Raises NeedsWholeInstance if a narrow snapshot shows too little, NoHandlerForError for an error that nothing catches,
-    InvariantBroken for a trigger that cannot be.
+    CannotContinue for a collection that changed on the way, InvariantBroken for a trigger that cannot be.
     """
     run = Run(definition, snapshot, now, new_id)
     match trigger:
@@ -58,6 +59,9 @@ def advance(definition: ProcessDefinition, snapshot: Snapshot, trigger: Trigger,
         case ErrorThrown():
             token, node = _waiting(run, trigger.token_id)
             throw(run, token, node, trigger)
+        case Continued():
+            token, node = _waiting(run, trigger.token_id)
+            behaviour_at(token, node).continued(run, token, node, trigger)
         case Retried():
             _retry(run, run.token(trigger.token_id))
         case Cancelled():

@@ -66,7 +66,7 @@ class NewTask:
 
 @dataclass(slots=True)
 class NewJob:
-    """kind: service | timer. `due_at` None: due at once, by the database's clock.
+    """kind: service | timer | continue. `due_at` None: due at once, by the database's clock.
 
     `payload` of a service job: {"inputs": {name: {"type", "value"}}}; of a cycle timer: {"cycle", "anchor", "number"}.
     """

@@ -5,7 +5,9 @@ were begun and completed. Each *iteration* is a scope inside the body, with its 
 token, which does what the activity does. So one completion concerns its iteration and the counters, whatever the number of
 the others. Boundary events belong to the whole, not to an iteration. Results go where they would without the loop.
 
-The items of a sequential collection are read again for each iteration; how many there are is decided when it begins.
+One step begins at most `BATCH` iterations; a job of kind `continue`, which hangs off the activity's token and goes with it,
+goes on from there. The items of a collection are read again by each such step, and for each sequential iteration; how many
+there are is decided when the activity begins.
 """
 
 from __future__ import annotations
@@ -16,14 +18,22 @@ from typing import Any
 
 from engine.bpmn.definition import MultiInstance, Node, StandardLoop
 from engine.core.catching import arm
+from engine.core.effects import InvariantBroken, NewJob
 from engine.core.registry import LOOP, Behaviour, register
 from engine.core.run import CannotGoOn, Run
-from engine.core.state import Scope, Token
+from engine.core.snapshot import CannotContinue, Continued
+from engine.core.state import Scope, Token, Turn
 from engine.core.values import Variable, typed
 from engine.expressions import Expression, ExpressionError
 
-MAX_PARALLEL = 1_000
-"""Instances begun in one step. A larger collection is an incident that says so, not a transaction without end."""
+BATCH = 200
+"""Iterations begun in one step, all loops of it together."""
+LONG = 1_000
+"""Sequence flows and iterations of one step after which the next iteration is left to another."""
+MAX_INSTANCES = 100_000
+"""Of one activity. More is an incident that says so."""
+ATTEMPTS = 10
+"""Of a job that goes on with it: only a worker that dies, and a database that fails, spend one."""
 
 
 class Loop(Behaviour):
@@ -40,9 +50,29 @@ class Loop(Behaviour):
             return
         body = run.add_scope(token.scope, token, node.id)
         body.count(total=total, begun=0, completed=0)
-        at_once = total if isinstance(node.loop, MultiInstance) and not node.loop.sequential and total is not None else 1
-        for number in range(at_once):
-            _begin(run, body, node, number, items)
+        _begin(run, body, node, items)
+
+    def continued(self, run: Run, token: Token, node: Node, trigger: Continued) -> None:
+        body = token.inner
+        if body is None:
+            raise InvariantBroken(f"token {token.id} at {node.id}: expected the body of a loop, found none")
+        try:
+            items = _items_still(run, body, node)
+        except (ExpressionError, CannotGoOn) as error:
+            raise CannotContinue(str(error)) from error
+        run.record(token.scope, "job_completed", node.id, {**trigger.detail, "kind": "continue"})
+        _begin(run, body, node, items)
+
+    def next_iteration(self, run: Run) -> None:
+        turn = run.turns[0]
+        body, node = turn.body, turn.node
+        if not body.alive or turn.number == turn.end:
+            run.turns.popleft()
+        elif isinstance(node.loop, MultiInstance) and (run.begun >= BATCH or run.steps >= LONG):
+            run.turns.popleft()
+            _postpone(run, body, node)
+        else:
+            _open(run, turn)
 
     def leave_iteration(self, run: Run, token: Token, node: Node) -> None:
         """One iteration is done. What follows is decided first: where that cannot be, a retry decides again."""
@@ -61,38 +91,59 @@ class Loop(Behaviour):
         body.count(**counters)
         if enough:
             run.withdraw_all(body)
-            _finish(run, body)
-        elif counters["begun"] == counters["completed"]:
-            _begin(run, body, node, counters["begun"], items)
+            _finish(run, body, node)
+        elif _one_by_one(node):
+            _begin(run, body, node, items)
 
 
 register(LOOP, Loop())
 
 
-def _begin(run: Run, body: Scope, node: Node, number: int, items: Sequence[Variable] | None) -> None:
-    """Open an iteration; its token enters the activity when all that are begun together are there."""
+def _begin(run: Run, body: Scope, node: Node, items: Sequence[Any] | None) -> None:
+    """The next iteration may begin when nothing else moves; of parallel ones all that are left."""
+    begun = body.counters["begun"]
+    run.turns.append(Turn(body, node, begun, begun + 1 if _one_by_one(node) else body.counters["total"], items))
+
+
+def _open(run: Run, turn: Turn) -> None:
+    body, node, number = turn.body, turn.node, turn.number
+    turn.number += 1
+    body.count(**{**body.counters, "begun": turn.number})
     iteration = run.add_scope(body, None, node.id)
     iteration.count(loop=number)
-    body.count(**{**body.counters, "begun": number + 1})
     values = {_index(node): Variable("integer", number)}
-    if items is not None and isinstance(node.loop, MultiInstance) and node.loop.element:
-        values[node.loop.element] = items[number]
+    if turn.items is not None and isinstance(node.loop, MultiInstance) and node.loop.element:
+        values[node.loop.element] = typed(turn.items[number])
     run.assign_here(iteration, values, node.id)
-    run.begin_later(iteration, node)
+    run.begin_iteration(iteration, node)
 
 
-def _finish(run: Run, body: Scope) -> None:
+def _postpone(run: Run, body: Scope, node: Node) -> None:
+    """Leave the rest to a job: this step is long enough. It hangs off the activity's token, and goes with it."""
+    owner = body.owner
+    assert owner is not None  # the token of the activity
+    job = NewJob(run.new_id(), "continue", "", owner.id, node.id, max_attempts=ATTEMPTS, lock_first=True)
+    owner.wait_for(run.effects.jobs, job)
+
+
+def _finish(run: Run, body: Scope, node: Node) -> None:
     owner = body.owner
     assert owner is not None  # the token of the activity
     body.alive = False
     owner.inner = None
+    if not _one_by_one(node) and body.counters["begun"] < body.counters["total"]:
+        run.shed(owner, all_leaves=True)  # the job that was to begin the others
     run.leave(owner)
+
+
+def _one_by_one(node: Node) -> bool:
+    return not isinstance(node.loop, MultiInstance) or node.loop.sequential
 
 
 # ---- how often
 
 
-def _planned(run: Run, scope: Scope, node: Node) -> tuple[Sequence[Variable] | None, int | None]:
+def _planned(run: Run, scope: Scope, node: Node) -> tuple[Sequence[Any] | None, int | None]:
     """The items, and how many iterations there will be; None and None for a loop, which finds out."""
     loop = node.loop
     if isinstance(loop, StandardLoop):
@@ -101,15 +152,16 @@ def _planned(run: Run, scope: Scope, node: Node) -> tuple[Sequence[Variable] | N
     assert loop is not None  # only looped activities come here
     items, total = _items(run, scope, node, loop), 0
     if items is not None:
+        _can_be_kept(items, node, loop)
         total = len(items)
     elif loop.cardinality is not None:
         total = _number(loop.cardinality, run.value(loop.cardinality, scope), node)
-    if total > MAX_PARALLEL and not loop.sequential:
-        raise CannotGoOn("expression", f"{node.name or node.id}: expected at most {MAX_PARALLEL:,} instances at once, found {total:,}")
+    if total > MAX_INSTANCES:
+        raise CannotGoOn("expression", f"{node.name or node.id}: expected at most {MAX_INSTANCES:,} instances, found {total:,}")
     return items, total
 
 
-def _decide(run: Run, iteration: Scope, node: Node, counters: dict[str, Any]) -> tuple[bool, Sequence[Variable] | None]:
+def _decide(run: Run, iteration: Scope, node: Node, counters: dict[str, Any]) -> tuple[bool, Sequence[Any] | None]:
     """Whether the activity is done after this iteration, and else the items for the next one."""
     loop, completed = node.loop, counters["completed"]
     if isinstance(loop, StandardLoop):
@@ -120,7 +172,7 @@ def _decide(run: Run, iteration: Scope, node: Node, counters: dict[str, Any]) ->
     assert loop is not None  # only looped activities come here
     said = {
         "nrOfInstances": counters["total"],
-        "nrOfActiveInstances": counters["begun"] - completed,
+        "nrOfActiveInstances": (counters["begun"] if loop.sequential else counters["total"]) - completed,
         "nrOfCompletedInstances": completed,
     }
     if loop.until is not None and _true(run, iteration, loop.until, said, node):
@@ -130,15 +182,21 @@ def _decide(run: Run, iteration: Scope, node: Node, counters: dict[str, Any]) ->
     if not loop.sequential:
         return False, None
     body = iteration.parent
-    assert body is not None and body.parent is not None  # the scope in which the activity stands
-    items = _items(run, body.parent, node, loop)
-    if items is not None and len(items) <= completed:
-        what = f"{node.name or node.id}: expected the collection to keep its {counters['total']} items, found {len(items)}"
+    assert body is not None  # an iteration lies in a body
+    return False, _items_still(run, body, node)
+
+
+def _items_still(run: Run, body: Scope, node: Node) -> Sequence[Any] | None:
+    """The items as they are now, for those that are yet to begin."""
+    assert body.parent is not None and isinstance(node.loop, MultiInstance)  # others have no items
+    items, counters = _items(run, body.parent, node, node.loop), body.counters
+    if items is not None and len(items) <= counters["begun"]:
+        what = f"{node.name or node.id}: expected the collection to keep its {counters['total']:,} items, found {len(items):,}"
         raise CannotGoOn("expression", what)
-    return False, items
+    return items
 
 
-def _items(run: Run, scope: Scope, node: Node, loop: MultiInstance) -> Sequence[Variable] | None:
+def _items(run: Run, scope: Scope, node: Node, loop: MultiInstance) -> Sequence[Any] | None:
     if loop.collection is None:
         return None
     value = run.value(loop.collection, scope)
@@ -146,10 +204,16 @@ def _items(run: Run, scope: Scope, node: Node, loop: MultiInstance) -> Sequence[
         return ()
     if not isinstance(value, list | tuple):
         raise CannotGoOn("expression", f"{node.name or node.id}: expected a list from {loop.collection.text}, found {value!r:.200}")
+    return value
+
+
+def _can_be_kept(items: Sequence[Any], node: Node, loop: MultiInstance) -> None:
     try:
-        return [typed(item) for item in value]
+        for item in items:
+            typed(item)
     except TypeError as error:
-        raise CannotGoOn("expression", f"{node.name or node.id}: an item of {loop.collection.text}: {error}") from error
+        what = loop.collection.text if loop.collection is not None else "the collection"
+        raise CannotGoOn("expression", f"{node.name or node.id}: an item of {what}: {error}") from error
 
 
 def _number(expression: Expression, value: Any, node: Node) -> int:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from engine.bpmn.definition import Node
 from engine.core.effects import InvariantBroken
-from engine.core.snapshot import Completed, EventOccurred
+from engine.core.snapshot import Completed, Continued, EventOccurred
 
 if TYPE_CHECKING:
     from engine.core.run import Run
@@ -45,6 +45,14 @@ class Behaviour:
     def leaves_left(self, node: Node, nodes: Mapping[str, Node]) -> bool:
         """Whether a resting token may still have rows hanging off it when its work has ended: armed boundary events."""
         return any(nodes[event].config.timer is not None or nodes[event].config.message is not None for event in node.attached)
+
+    def continued(self, run: Run, token: Token, node: Node, trigger: Continued) -> None:
+        """What one step could not begin goes on."""
+        raise InvariantBroken(f"element {node.id} ({node.kind}): nothing goes on here in steps")
+
+    def next_iteration(self, run: Run) -> None:
+        """The first of `run.turns` may begin."""
+        raise InvariantBroken(f"{type(self).__name__} begins no iterations")
 
     def leave_iteration(self, run: Run, token: Token, node: Node) -> None:
         """An iteration of a looped activity is done."""

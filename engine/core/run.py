@@ -16,7 +16,7 @@ from engine.bpmn.definition import Flow, Node, ProcessDefinition
 from engine.core.effects import Effects, Event, InvariantBroken, NewIncident
 from engine.core.registry import BEHAVIOURS, LOOP, behaviour_at, behaviour_of
 from engine.core.snapshot import NeedsWholeInstance, Snapshot
-from engine.core.state import Instance, Names, Scope, Token
+from engine.core.state import Instance, Names, Scope, Token, Turn
 from engine.core.values import Variable
 from engine.expressions import Expression, ExpressionError
 
@@ -49,7 +49,8 @@ class Run:
         self.gone: list[tuple[UUID, Scope]] = []  # rows of tokens to delete, with the scope that they lie in
         self.resolved: set[UUID] = set()
         self.agenda: list[tuple[Token, Flow]] = []
-        self.iterations: deque[Token] = deque()  # begun together, entered one after the other
+        self.turns: deque[Turn] = deque()  # iterations of looped activities that begin when nothing else moves
+        self.begun = 0  # of them, in this advance
         self.steps = 0
         self.ended: str | None = None
         if snapshot.scopes:
@@ -159,20 +160,12 @@ class Run:
         """A new token enters the start event of a scope (13.5.1)."""
         self.enter(self.spawn(scope, element_id), scope.definition.nodes[element_id])
 
-    def begin_later(self, scope: Scope, node: Node) -> None:
-        """A token for an iteration of a looped activity, which enters it when what moves now has come to rest."""
-        body = scope.parent
-        token = self.spawn(scope, node.id)
-        token.status = "moving"
-        token.flow_id = body.owner.flow_id if body is not None and body.owner is not None else None
-        self.iterations.append(token)
-
     def work(self) -> None:
         """Move tokens until every one of them waits, rests or has ended."""
         agenda = self.agenda
-        while agenda or self.iterations:
+        while agenda or self.turns:
             if not agenda:
-                self._begin_iteration(self.iterations.popleft())
+                BEHAVIOURS[LOOP].next_iteration(self)
                 continue
             token, flow = agenda.pop()
             if not token.alive:
@@ -184,13 +177,15 @@ class Run:
             token.status = "waiting"
             self._arrive(token, token.node, again=False)
 
-    def _begin_iteration(self, token: Token) -> None:
-        if not token.alive:
-            return
+    def begin_iteration(self, scope: Scope, node: Node) -> None:
+        """A token enters the activity in its own iteration."""
         self.steps += 1
-        token.status = "waiting"
-        self.history.append(Event("element_entered", token.element_id, {"loop": token.scope.counters["loop"]}))
-        self._arrive(token, token.node, again=True)
+        self.begun += 1
+        token = self.spawn(scope, node.id)
+        body = scope.parent
+        token.flow_id = body.owner.flow_id if body is not None and body.owner is not None else None
+        self.record(scope, "element_entered", node.id, {"loop": scope.counters["loop"]})
+        self._arrive(token, node, again=True)
 
     def _arrive(self, token: Token, node: Node, *, again: bool) -> None:
         if self.steps > STEP_LIMIT:

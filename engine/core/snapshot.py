@@ -142,7 +142,22 @@ class Cancelled:
     reason: str = ""
 
 
-Trigger = Started | Completed | EventOccurred | ErrorThrown | Retried | Cancelled
+@dataclass(frozen=True, slots=True)
+class Continued:
+    """A job of kind `continue` goes on with what one step could not begin: further instances of the token's activity.
+
+    The scope that the token owns is in the snapshot, as the innermost of the chain.
+    """
+
+    token_id: UUID
+    detail: Mapping[str, Any] = field(default_factory=dict)
+
+
+Trigger = Started | Completed | EventOccurred | ErrorThrown | Retried | Cancelled | Continued
+
+
+class CannotContinue(Exception):
+    """What a `continue` job needs cannot be had: the collection was changed. The command fails the job, with an incident."""
 
 
 class NoHandlerForError(Exception):

@@ -5,7 +5,7 @@ Mutable and private to the core; it begins as the snapshot says and ends as rows
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -132,6 +132,19 @@ class Token:
     def wait_for(self, rows: list[Any], row: Any) -> None:
         """Hang a new row (task, job, external task, subscription, incident) off this token."""
         self.leaves.append((rows, row))
+
+
+class Turn:
+    """Iterations of a looped activity that are to begin, one after the other: those from `number` up to before `end`."""
+
+    __slots__ = ("body", "end", "items", "node", "number")
+
+    def __init__(self, body: Scope, node: Node, number: int, end: int, items: Sequence[Any] | None) -> None:
+        self.body = body
+        self.node = node
+        self.number = number
+        self.end = end
+        self.items = items
 
 
 class Names(Mapping[str, Any]):

@@ -75,7 +75,7 @@ class Acquired:
     owner: str
     expires_at: datetime
     tenant_id: str
-    job_kind: str  # service | timer | start_timer | message; "" for what is not a job
+    job_kind: str  # service | timer | start_timer | message | cancel | continue; "" for what is not a job
     topic: str
     instance_id: UUID | None
     root_id: UUID | None

@@ -172,7 +172,8 @@ class Work:
 
 _BATCH = """
 SELECT j.id, j.kind, j.topic, j.element_id, j.definition_id, j.instance_id, j.root_id, j.tenant_id, j.payload, j.attempts, j.max_attempts,
-       j.lease_number, j.lock_first, j.held, CASE WHEN j.instance_id IS NOT NULL THEN baton_read_case('job', j.id, false) END
+       j.lease_number, j.lock_first, j.held,
+       CASE WHEN j.kind IN ('service', 'timer', 'message') AND j.instance_id IS NOT NULL THEN baton_read_case('job', j.id, false) END
 FROM job j WHERE j.id = ANY (%s) AND j.status = 'leased'
 """
 

@@ -8,7 +8,8 @@ import pytest
 
 from engine.bpmn.definition import Node, ProcessDefinition
 from engine.core.effects import NewTask
-from engine.core.loops import MAX_PARALLEL
+from engine.core.loops import BATCH, LONG, MAX_INSTANCES
+from engine.core.snapshot import CannotContinue
 from engine.expressions import parse
 from tests.core.models import (
     boundary,
@@ -86,7 +87,7 @@ def test_a_cardinality_is_a_whole_number(times: str) -> None:
         (several(user(), times="${yes}"), "expected a whole number of instances"),
         (several(user(), of="${n}"), "expected a list from ${n}, found -1"),
         (several(user(), of="${gone}"), "gone"),
-        (several(user(), times=str(MAX_PARALLEL + 1)), "expected at most 1,000 instances at once, found 1,001"),
+        (several(user(), times=str(MAX_INSTANCES + 1)), "expected at most 100,000 instances, found 100,001"),
     ],
 )
 def test_what_cannot_be_counted_is_an_incident_and_a_retry_counts_again(node: Node, said: str) -> None:
@@ -206,6 +207,94 @@ def test_work_of_one_among_several_takes_the_lock_first_though_the_others_are_no
     assert [job.lock_first for job in run.last.jobs] == [True]
 
 
+# ---- many
+
+
+def many(number: int, **loop: Any) -> World:
+    return World(row(several(user(), times=str(number), **loop), "late -> b -> end1", late=boundary("x", after="PT1H"))).start()
+
+
+def test_S37_a_large_number_begins_in_bounded_steps_each_as_a_narrow_snapshot_shows_it() -> None:
+    run = many(2 * BATCH + 50)
+    assert (len(run.tasks), len(run.last.new_scopes)) == (BATCH, BATCH + 2)
+    run.go_on("x")
+    assert (len(run.tasks), len(run.last.new_scopes)) == (2 * BATCH, BATCH)
+    run.complete("x").go_on("x")
+    assert (len(run.tasks), run.asked_whole) == (2 * BATCH + 49, 0)
+    assert [kind for kind in run.open if kind == "late"] == ["late"], "the boundary event is armed once"
+    while "x" in run.tasks:
+        run.complete("x")
+    assert run.open == ["after"]
+    assert run.happened.count("element_entered x") == run.happened.count("element_left x") == 2 * BATCH + 51
+    assert sorted(event.data["loop"] for event in run.events if event.kind == "element_left" and "loop" in event.data) == list(range(450))
+
+
+def test_S37_all_that_are_begun_may_be_done_before_the_others_begin() -> None:
+    run = many(BATCH + 1)
+    for _ in range(BATCH):
+        run.complete("x")
+    assert (run.tasks, run.ended) == ([], None), "one is still to come"
+    assert run.go_on("x").tasks == ["x"]
+    assert run.complete("x").open == ["after"]
+
+
+def test_S37_a_condition_fulfilled_in_the_middle_begins_no_more() -> None:
+    run = many(BATCH + 50, until="${nrOfCompletedInstances == 2}").complete("x")
+    assert run.complete("x").open == ["after"], "neither the timer nor the job that was to begin the others is left"
+    assert (len(run.scopes), len(run.tokens)) == (1, 1)
+
+
+def test_S37_a_condition_fulfilled_by_one_that_a_later_step_began() -> None:
+    run = World(row(several(script("${loopCounter}", "n"), times="450", until="${n == 300}"))).start()
+    assert run.go_on("x").open == ["after"]
+    assert run.variables == {"n": 300}
+
+
+def test_S37_a_boundary_event_in_the_middle_cancels_those_that_are_and_those_to_come() -> None:
+    run = many(BATCH + 50).fire("late")
+    assert (run.open, len(run.scopes), len(run.tokens)) == (["b"], 1, 1)
+    assert run.new("task_cancelled") == ["task_cancelled x"] * BATCH
+
+
+def test_S37_a_case_cancelled_in_the_middle_leaves_nothing() -> None:
+    assert many(BATCH + 50).cancel().ended == "cancelled"
+
+
+def test_S37_a_collection_that_was_changed_in_the_middle_is_named_and_can_be_mended() -> None:
+    run = World(row(several(user(), of="${items}"))).start(items=[*range(BATCH + 5)])
+    run.complete("x", items=[1])
+    with pytest.raises(CannotContinue, match="expected the collection to keep its 205 items, found 1"):
+        run.go_on("x")
+
+
+def test_nested_ones_share_the_bound_of_a_step() -> None:
+    each = model(
+        "start -> sub -> after -> end", "s -> x -> e", sub=several(sub(), times="150"), s=start(), e=end(), x=several(user(), times="3"),
+        inside={"sub": "s x e"},
+    )  # fmt: skip
+    run = World(each).start()
+    steps = [len(run.last.new_scopes)]
+    while "continue" in {getattr(leaf, "kind", "") for leaf in run.leaves.values()}:
+        run.go_on("x")
+        steps.append(len(run.last.new_scopes))
+    assert (len(run.tasks), run.happened.count("element_entered x")) == (450, 150 + 450)
+    assert max(steps) <= 150 * 3 + BATCH
+    while run.tasks != ["after"]:
+        run.complete("x")
+
+
+def test_long_iterations_share_the_bound_of_a_step() -> None:
+    row_of_tasks = " -> ".join(["s", *(f"t{number}" for number in range(50)), "u", "e"])
+    tasks = {f"t{number}": script("${1}", "n") for number in range(50)}
+    each = model(
+        "start -> sub -> after -> end", row_of_tasks, sub=several(sub(), times="100"), s=start(), e=end(), u=user(), **tasks,
+        inside={"sub": " ".join(["s", *tasks, "u", "e"])},
+    )  # fmt: skip
+    run = World(each).start()
+    assert len(run.tasks) == -(-LONG // 52), "each of them takes 51 flows"
+    assert run.incidents == []
+
+
 # ---- sequential
 
 
@@ -229,11 +318,15 @@ def test_a_collection_that_shrinks_on_the_way_is_an_incident() -> None:
     assert "expected the collection to keep its 2 items, found 1" in run.incidents[0].message
 
 
-def test_a_long_row_of_instant_work_is_bounded() -> None:
-    run = World(row(several(script("${loopCounter}", "n"), times="5000", sequential=True))).start()
-    assert [incident.kind for incident in run.incidents] == ["endless_loop"]
-    short = World(row(several(script("${loopCounter}", "n"), times="900", sequential=True))).start()
-    assert (short.open, short.variables) == (["after"], {"n": 899})
+@pytest.mark.parametrize("sequential", [True, False])
+def test_a_long_row_of_instant_work_is_done_in_bounded_steps(sequential: bool) -> None:
+    run = World(row(several(script("${loopCounter}", "n"), times="900", sequential=sequential))).start()
+    steps = 1
+    while run.open == ["x"]:
+        assert run.happened.count("element_left x") == steps * BATCH
+        run.go_on("x")
+        steps += 1
+    assert (steps, run.open, run.variables) == (5, ["after"], {"n": 899})
 
 
 # ---- standard loops

@@ -11,11 +11,13 @@ import itertools
 from dataclasses import dataclass, field
 from random import Random
 from typing import Any
+from unittest.mock import patch
 
 from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 
 from engine.bpmn.definition import Node, ProcessDefinition
+from engine.core import loops
 from tests.core.models import (
     boundary,
     by_event,
@@ -271,8 +273,14 @@ def started(block: Block, choose: Random) -> World:
 
 
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-@given(block=BLOCKS, seed=st.integers(0, 10_000))
-def test_every_model_of_blocks_runs_to_its_end(block: Block, seed: int) -> None:
+@given(block=BLOCKS, seed=st.integers(0, 10_000), batch=st.sampled_from([1, loops.BATCH]))
+def test_every_model_of_blocks_runs_to_its_end(block: Block, seed: int, batch: int) -> None:
+    """With a batch of one, each instance of an activity begins in a step of its own."""
+    with patch.object(loops, "BATCH", batch):
+        runs_to_its_end(block, seed)
+
+
+def runs_to_its_end(block: Block, seed: int) -> None:
     choose = Random(seed)
     run = started(block, choose)
     for step in range(400):
@@ -289,8 +297,13 @@ def test_every_model_of_blocks_runs_to_its_end(block: Block, seed: int) -> None:
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-@given(block=BLOCKS, seed=st.integers(0, 10_000), steps=st.integers(0, 12))
-def test_every_model_of_blocks_can_be_cancelled_at_any_time(block: Block, seed: int, steps: int) -> None:
+@given(block=BLOCKS, seed=st.integers(0, 10_000), steps=st.integers(0, 12), batch=st.sampled_from([1, loops.BATCH]))
+def test_every_model_of_blocks_can_be_cancelled_at_any_time(block: Block, seed: int, steps: int, batch: int) -> None:
+    with patch.object(loops, "BATCH", batch):
+        can_be_cancelled(block, seed, steps)
+
+
+def can_be_cancelled(block: Block, seed: int, steps: int) -> None:
     choose = Random(seed)
     run = started(block, choose)
     for step in range(steps):

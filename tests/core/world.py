@@ -17,6 +17,7 @@ from engine.core.effects import Effects, NewExternalTask, NewIncident, NewJob, N
 from engine.core.snapshot import (
     Cancelled,
     Completed,
+    Continued,
     ErrorThrown,
     EventOccurred,
     NeedsWholeInstance,
@@ -82,6 +83,8 @@ class World:
                 return self.happen(Completed(token, typed_variables, "external_task_completed", detail), leaf)
             case NewJob(kind="service"):
                 return self.happen(Completed(token, typed_variables, "job_completed", detail), leaf)
+            case NewJob(kind="continue"):
+                return self.happen(Continued(token, detail), leaf)
             case NewJob():
                 due = leaf.due_at or self.now
                 fired = EventOccurred(token, leaf.element_id, "timer", detail=detail, occurrence=leaf.payload, due_at=due)
@@ -89,6 +92,11 @@ class World:
             case NewSubscription():
                 return self.happen(EventOccurred(token, leaf.element_id, "message", typed_variables, detail), leaf)
         raise AssertionError(f"{leaf} cannot be served")
+
+    def go_on(self, element: str) -> World:
+        """The job that begins further iterations of a looped activity runs."""
+        found = [job for job in self.leaves.values() if isinstance(job, NewJob) and (job.kind, job.element_id) == ("continue", element)]
+        return self.serve(found[0], {})
 
     def throw(self, element: str, code: str, text: str = "", **variables: Any) -> World:
         leaf = self.leaf(element, NewJob, NewExternalTask)
@@ -166,6 +174,8 @@ class World:
         chain: dict[UUID, ScopeState] = {}
         tokens = {token.id: token} if token else {}
         scope = self.scopes.get(token.scope_id) if token else None
+        if isinstance(trigger, Continued):
+            scope = next(each for each in self.scopes.values() if each.token_id == trigger.token_id)
         while scope is not None:
             chain[scope.id] = scope
             if scope.token_id is not None:

@@ -32,7 +32,7 @@ class Job(Base):
         CheckConstraint("attempts >= 0 AND attempts <= max_attempts", name="ck_job_attempts"),
         CheckConstraint("(kind = 'start_timer') = (instance_id IS NULL) OR kind = 'message'", name="ck_job_case"),
         CheckConstraint("(status IN ('completed', 'cancelled')) = (ended_at IS NOT NULL)", name="ck_job_ended"),
-        CheckConstraint("kind IN ('service', 'timer', 'start_timer', 'message', 'cancel')", name="ck_job_kind"),
+        CheckConstraint("kind IN ('service', 'timer', 'start_timer', 'message', 'cancel', 'continue')", name="ck_job_kind"),
         CheckConstraint(
             "(status = 'leased') = (lease_owner IS NOT NULL) AND "
             "(status = 'leased') = (lease_expires_at IS NOT NULL) AND "

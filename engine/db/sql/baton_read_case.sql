@@ -59,6 +59,9 @@ BEGIN
   IF leaf IS NULL THEN
     RETURN NULL;
   END IF;
+  IF leaf->>'kind' = 'continue' THEN  -- it concerns the scope that its token owns
+    SELECT s.id, s.path INTO at_scope, chain FROM scope s WHERE s.token_id = at_token;
+  END IF;
 
   IF whole THEN
     RETURN (

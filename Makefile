@@ -4,10 +4,10 @@
 PY := .venv/bin/python
 ARGS ?=
 .DEFAULT_GOAL := help
-.PHONY: help up drive test check mutants bench dist lock runtime dev clean
+.PHONY: help up drive test check conformance mutants bench dist lock runtime dev clean
 
 help: ## this list
-	@awk 'BEGIN {FS = ":.*## "} /^[a-z]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' Makefile
+	@awk 'BEGIN {FS = ":.*## "} /^[a-z]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' Makefile
 
 up: runtime ## start everything for trying it out: database, web, two workers, samples (Ctrl-C stops it)
 	@exec $(PY) -m cli.main up $(ARGS)
@@ -25,6 +25,9 @@ check: dev ## ruff, mypy, import rules, architecture tests
 	$(PY) -m mypy
 	.venv/bin/lint-imports
 	$(PY) -m pytest -q -p tests.no_skips tests/architecture
+
+conformance: dev ## run a folder of conformance cases (CASES=DIR JSON=out RENAME_SEED=n KILL=1)
+	@exec $(PY) -m tests.conformance $(if $(CASES),"$(CASES)",) $(if $(JSON),--json "$(JSON)") $(if $(RENAME_SEED),--seed $(RENAME_SEED)) $(if $(KILL),--kill) $(ARGS)
 
 mutants: dev ## remove each lock, guard and re-check in turn: the tests must notice (ARGS='--list')
 	@exec $(PY) -m tests.mutants $(ARGS)

@@ -339,11 +339,11 @@ class Run:
         if len(outgoing) == 1 and (flows[outgoing[0]].condition is None or outgoing[0] == node.default):
             return outgoing
         taken = [flow for flow in outgoing if flow != node.default and self.holds(flows[flow], token.scope)]
-        if taken or not outgoing:
-            return taken
-        if node.default is None:
+        if node.default is not None and all(flows[flow].condition is None for flow in taken):
+            return (*taken, node.default)  # flows without a condition say nothing about the default one (8.3.13)
+        if outgoing and not taken:
             raise CannotGoOn("no_flow", f"{node.name or node.id}: expected a flow whose condition holds or a default flow, found neither")
-        return (node.default,)
+        return taken
 
     def holds(self, flow: Flow, scope: Scope) -> bool:
         """Whether a flow may be taken. Only true and false answer a condition."""

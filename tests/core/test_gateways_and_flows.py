@@ -100,6 +100,13 @@ def test_conditional_flows_out_of_a_task_are_all_taken_that_hold() -> None:
     assert World(either).start(n=1).complete("a").tasks == ["d"]
 
 
+def test_a_default_flow_is_taken_beside_flows_without_a_condition_unless_one_with_a_condition_is() -> None:
+    """8.3.13: it is taken when none of the *conditions* of the other flows is true."""
+    either = model("start -> a -> b -> end", "a -> c -> end", "a -> d -> end", conditions={"a>b": "${n > 1}"}, defaults=("a>d",))
+    assert World(either).start(n=2).complete("a").tasks == ["b", "c"]
+    assert World(either).start(n=1).complete("a").tasks == ["c", "d"]
+
+
 def test_a_task_without_outgoing_flow_ends_its_token() -> None:
     assert World(model("start -> a")).start().complete("a").ended == "completed"
 

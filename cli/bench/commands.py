@@ -49,6 +49,23 @@ def engine_bench(server: str | None, seconds: float, processes: int, threads: in
     click.echo(f"ratio      {figures.ratio:10.3f}   each round: {', '.join(f'{a / b:.3f}' for a, b in figures.each)}")
 
 
+@bench.command("growth")
+@click.option("--server", help="URL of a server on which a database may be made; else DATABASE_URL, else an embedded one.")
+@json_option
+def growth_bench(server: str | None, as_json: bool) -> None:
+    """What grows with a case: 10,000 instances of one activity, 1,000 tokens in one scope, 2,000 elements in one model."""
+    from cli.bench.growth import bench_growth
+    from cli.bench.server import a_server
+
+    with a_server(server) as url:
+        figures = asdict(bench_growth(url))
+    if as_json:
+        click.echo(json.dumps(figures))
+        return
+    for name, value in figures.items():
+        click.echo(f"{name.replace('_', ' '):40} {value}")
+
+
 @click.command()
 @click.argument("subject", type=click.Choice(plans.SUBJECTS))
 @click.option("--as", "username", help="inbox: whose inbox (required).")

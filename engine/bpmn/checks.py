@@ -76,12 +76,17 @@ def _starts(structure: Structure) -> None:
                 )
             elif isinstance(config, StartConfig) and (config.error or config.escalation):
                 structure.problem(key, "starts a process by an error or escalation", "an event subprocess around it: only they start so")
+            elif isinstance(config, StartConfig) and config.condition:
+                why = "an event subprocess around it, or a message or timer: before a process starts there are no variables to look at"
+                structure.problem(key, "starts a process by a condition", why)
 
 
 def _is_none_start(node: Node) -> bool:
     """One whose event could not be read counts as none: it has a problem of its own."""
     config = node.config
-    triggered = isinstance(config, StartConfig) and (config.timer or config.message or config.error or config.escalation)
+    triggered = isinstance(config, StartConfig) and (
+        config.timer or config.message or config.condition or config.error or config.escalation
+    )
     return node.kind == "start_event" and not triggered
 
 
@@ -98,7 +103,7 @@ def _event_subprocesses(structure: Structure) -> None:
         for start in starts:
             config = structure.nodes[start].config
             if next(_event_definitions(structure.sources[start]), None) is None:
-                structure.problem(start, "starts an event subprocess without an event", "a timer, message, error or escalation")
+                structure.problem(start, "starts an event subprocess without an event", "a timer, message, condition, error or escalation")
             elif isinstance(config, StartConfig) and config.error is not None and not config.interrupting:
                 what = "starts an event subprocess by an error and does not interrupt"
                 structure.problem(start, what, "isInterrupting true: errors always interrupt")
@@ -239,7 +244,7 @@ def _event_gateways(structure: Structure) -> None:
             target = structure.nodes[flow.target]
             if not isinstance(target.config, CatchConfig) or target.config.link is not None:
                 what = f"is an event-based gateway followed by {named(structure.sources[target.id])}"
-                structure.problem(key, what, "only intermediate catch events with a timer or a message behind it")
+                structure.problem(key, what, "only intermediate catch events with a timer, a message or a condition behind it")
             elif len(target.incoming) > 1:
                 structure.problem(
                     target.id,

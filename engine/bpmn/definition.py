@@ -117,10 +117,11 @@ class FormField:
 
 @dataclass(frozen=True, slots=True)
 class StartConfig:
-    """kind `start_event`. At most one of timer, message, error, escalation; these two only in event subprocesses."""
+    """kind `start_event`. At most one of timer, message, condition, error, escalation; these three only in event subprocesses."""
 
     timer: TimerConfig | None = None
     message: MessageConfig | None = None
+    condition: ConditionConfig | None = None
     error: ErrorConfig | None = None
     escalation: EscalationConfig | None = None
     interrupting: bool = True  # of an event subprocess: whether it cancels the rest of the scope around it
@@ -171,6 +172,13 @@ class TimerConfig:
 
 
 @dataclass(frozen=True, slots=True)
+class ConditionConfig:
+    """A conditional event definition (10.5.5): it occurs when the expression has become true."""
+
+    expression: Expression
+
+
+@dataclass(frozen=True, slots=True)
 class MessageConfig:
     """A message event definition (10.5.5). `key` None: the business key. `destination`: an outbox target, throws only."""
 
@@ -200,22 +208,24 @@ class EscalationConfig:
 
 @dataclass(frozen=True, slots=True)
 class BoundaryConfig:
-    """kind `boundary_event` (13.5.3). Exactly one of timer, message, error, escalation."""
+    """kind `boundary_event` (13.5.3). Exactly one of timer, message, condition, error, escalation."""
 
     attached_to: str
     interrupting: bool = True
     timer: TimerConfig | None = None
     message: MessageConfig | None = None
+    condition: ConditionConfig | None = None
     error: ErrorConfig | None = None
     escalation: EscalationConfig | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class CatchConfig:
-    """kind `intermediate_catch_event`. Exactly one of timer, message, link (its name)."""
+    """kind `intermediate_catch_event`. Exactly one of timer, message, condition, link (its name)."""
 
     timer: TimerConfig | None = None
     message: MessageConfig | None = None
+    condition: ConditionConfig | None = None
     link: str | None = None
 
 

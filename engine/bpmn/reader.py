@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
 from engine.bpmn import checks, elements, loops, names, support
+from engine.bpmn.conditions import condition
 from engine.bpmn.context import Context, named
 from engine.bpmn.definition import BoundaryConfig, CatchConfig, Flow, Node, Problem, ProcessDefinition, ThrowConfig
 from engine.bpmn.names import BPMN, Element
@@ -324,28 +325,7 @@ class _Process:
 
     def _condition(self, element: Element) -> Expression | None:
         given = next(names.bpmn(element, "conditionExpression"), None)
-        if given is None:
-            return None
-        self.context.report_unread(given)
-        text = names.text(given).strip()
-        language = (given.get("language") or "").strip()
-        where = f"the condition of {named(element)}"
-        if not text:
-            self.context.problem(element, f"{where} is empty", "an expression such as ${amount > 1000}")
-            return None
-        if language and not language.lower().rstrip("/").endswith(("juel", "uel", "feel")):
-            self.context.problem(element, f"{where} is written in {language}", "an expression such as ${amount > 1000}")
-            return None
-        feel = language.lower().endswith("feel") or text.startswith("=")
-        expression = self.context.expression(given, text, where, language="feel" if feel else "juel")
-        if expression is not None and (
-            expression.is_template or (expression.is_constant and not isinstance(expression.evaluate({}), bool))
-        ):
-            self.context.problem(
-                element, f"{where} is the text {text[:80]!r}", "an expression that is true or false, such as ${amount > 1000}"
-            )
-            return None
-        return expression
+        return None if given is None else condition(element, given, self.context)
 
     # ---- links
 

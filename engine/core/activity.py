@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from engine.bpmn.definition import Node
-from engine.core.catching import arm
+from engine.core.catching import arm_border
 from engine.core.registry import Behaviour
 from engine.core.run import CannotGoOn, Run
 from engine.core.snapshot import Completed
@@ -26,10 +26,9 @@ class Activity(Behaviour):
         return trigger.variables
 
     def enter(self, run: Run, token: Token, node: Node) -> None:
-        if not token.scope.is_iteration:  # else they belong to all iterations together
-            for event in node.attached:
-                arm(run, token, token.scope.definition.nodes[event])
-        self.begin(run, token, node)
+        # The boundary events of a looped activity belong to all iterations together.
+        if token.scope.is_iteration or arm_border(run, token, node):
+            self.begin(run, token, node)
 
     def completed(self, run: Run, token: Token, node: Node, trigger: Completed) -> None:
         run.record(token.scope, trigger.event, node.id, trigger.detail)

@@ -15,6 +15,7 @@ from uuid import UUID
 import engine.core.elements  # every module in there registers its kind
 import engine.core.loops  # noqa: F401  # and so does this one
 from engine.bpmn.definition import Node, ProcessDefinition
+from engine.core.conditions import occur
 from engine.core.effects import Effects, InvariantBroken
 from engine.core.errors import throw
 from engine.core.event_subprocesses import listen
@@ -69,7 +70,7 @@ def advance(definition: ProcessDefinition, snapshot: Snapshot, trigger: Trigger,
         case _:
             assert_never(trigger)
     run.work()
-    while activate_one(run):
+    while activate_one(run) or occur(run):
         run.work()
     return settle(run)
 

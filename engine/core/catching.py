@@ -1,10 +1,11 @@
-"""Waiting for timers and messages: the leaf that an event hangs off a token, and what happens when it occurs (13.5.2)."""
+"""Waiting for timers, messages and conditions: the leaf that an event hangs off a token, and what happens when it occurs (13.5.2)."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from engine.bpmn.definition import MessageConfig, Node, TimerConfig
+from engine.bpmn.definition import ConditionConfig, MessageConfig, Node, TimerConfig
+from engine.core.conditions import occurs_at_once, watch
 from engine.core.effects import NewJob, NewSubscription
 from engine.core.reading import as_text, text_of
 from engine.core.run import CannotGoOn, Run
@@ -12,16 +13,17 @@ from engine.core.snapshot import EventOccurred
 from engine.core.state import Token
 from engine.core.timers import Due, due, due_again
 
-FIRED = {"timer": "timer_fired", "message": "message_correlated"}
+FIRED = {"timer": "timer_fired", "message": "message_correlated", "condition": "condition_met"}
 
 
 def arm(run: Run, token: Token, event: Node) -> None:
-    """Let `token` wait for an event: a timer job or a message subscription. Errors and escalations need no row.
+    """Let `token` wait for an event: a timer job, a message subscription, a condition. Errors and escalations need nothing.
 
     A boundary event whose finite cycle is over already never occurs.
     """
     timer: TimerConfig | None = getattr(event.config, "timer", None)
     message: MessageConfig | None = getattr(event.config, "message", None)
+    condition: ConditionConfig | None = getattr(event.config, "condition", None)
     if timer is not None:
         when = due(timer, run.value(timer.expression, token.scope), run.now)
         if when is not None:
@@ -30,10 +32,22 @@ def arm(run: Run, token: Token, event: Node) -> None:
             raise CannotGoOn("expression", f"{event.name or event.id}: expected a cycle with an occurrence to come, found it is over")
     elif message is not None:
         _subscribe(run, token, event, message)
+    elif condition is not None:
+        watch(run, token, event, condition)
+
+
+def arm_border(run: Run, token: Token, node: Node) -> bool:
+    """Arm the boundary events of an activity that begins; false if one of them interrupts it before it does anything."""
+    for event in node.attached:
+        arm(run, token, token.scope.definition.nodes[event])
+    return not occurs_at_once(run, token)
 
 
 def arm_again(run: Run, token: Token, event: Node, trigger: EventOccurred) -> None:
-    """An event that does not interrupt waits for its next occurrence: a cycle that is not over, or any further message."""
+    """An event that does not interrupt waits for its next occurrence: a cycle that is not over, or any further message.
+
+    A condition goes on being watched: it occurs again when it has been false meanwhile.
+    """
     timer: TimerConfig | None = getattr(event.config, "timer", None)
     message: MessageConfig | None = getattr(event.config, "message", None)
     if timer is not None:

@@ -37,16 +37,18 @@ class NewToken:
     element_id: str
     flow_id: str | None
     status: str
+    memory: Mapping[str, Any] | None = None
 
 
 @dataclass(slots=True)
 class MovedToken:
-    """An existing token in its new place."""
+    """An existing token in its new place. One that remembers something did not come here as a row that did so elsewhere."""
 
     id: UUID
     element_id: str
     flow_id: str | None
     status: str
+    memory: Mapping[str, Any] | None = None
 
 
 @dataclass(slots=True)
@@ -158,6 +160,7 @@ class Effects:
     new_tokens: list[NewToken] = field(default_factory=list)
     moved_tokens: list[MovedToken] = field(default_factory=list)
     gone_tokens: list[UUID] = field(default_factory=list)
+    memories: dict[UUID, Mapping[str, Any]] = field(default_factory=dict)  # of tokens that stay where they are
     variables: dict[tuple[UUID, str], Variable] = field(default_factory=dict)  # (scope, name)
     tasks: list[NewTask] = field(default_factory=list)
     cancelled_tasks: list[UUID] = field(default_factory=list)
@@ -179,7 +182,7 @@ class Effects:
         """Raise InvariantBroken if a row is named twice."""
         for name, ids in (
             ("scope", [s.id for s in self.new_scopes] + self.gone_scopes + list(self.counters)),
-            ("token", [t.id for t in self.new_tokens] + [t.id for t in self.moved_tokens] + self.gone_tokens),
+            ("token", [t.id for t in self.new_tokens] + [t.id for t in self.moved_tokens] + self.gone_tokens + list(self.memories)),
             ("task", [t.id for t in self.tasks] + self.cancelled_tasks),
         ):
             if len(ids) != len(set(ids)):

@@ -1,6 +1,6 @@
 """Event subprocesses: listening for their events from when their scope opens, beginning when one occurs (10.3.5, 13.5.4).
 
-One that a timer or message starts has a token in the scope around it that is `listening`: what it waits for hangs off it,
+One that a timer, message or condition starts has a token in the scope around it that is `listening`: what it waits for hangs off it,
 and it does not keep that scope open. Errors and escalations need none: `engine.core.outward` finds who catches them. One
 that interrupts cancels every other token of its scope, however many there are, and begins once; the others begin each time
 and go on listening. The scope ends when its last token, those of event subprocesses included, is gone.
@@ -24,7 +24,7 @@ def listen(run: Run, scope: Scope) -> None:
     definition = scope.definition
     for key in definition.event_subprocesses.get(scope.element_id, ()):
         config: StartConfig = start_of(definition, key).config
-        if config.timer is not None or config.message is not None:
+        if config.timer is not None or config.message is not None or config.condition is not None:
             run.enter(run.spawn(scope, key), definition.nodes[key], again=True)
 
 
@@ -38,12 +38,12 @@ def wait_for_start(run: Run, listener: Token, node: Node) -> None:
     """Hang off the listener what starts its subprocess. A finite cycle that is over already never will."""
     listener.status = "listening"
     arm(run, listener, start_of(listener.scope.definition, node.id))
-    if not listener.leaves:
+    if not (listener.leaves or listener.memory):
         run.discard(listener)
 
 
 def occurred(run: Run, listener: Token, event: Node, trigger: EventOccurred) -> None:
-    """The timer or message of an event subprocess occurred for the token that listened."""
+    """The timer, message or condition of an event subprocess occurred for the token that listened."""
     run.record(listener.scope, FIRED[trigger.what], event.id, trigger.detail)
     config: StartConfig = event.config
     if not config.interrupting:  # else the listener goes with all the others
@@ -71,5 +71,5 @@ def _listen_again(run: Run, listener: Token, event: Node, trigger: EventOccurred
     except (ExpressionError, CannotGoOn) as error:
         run.fail(listener, CannotGoOn("expression", f"{event.name or event.id} cannot wait for its next occurrence: {error}"))
         return
-    if not listener.leaves:
+    if not (listener.leaves or listener.memory):
         run.discard(listener)

@@ -17,7 +17,7 @@ from decimal import Decimal
 from typing import Any
 
 from engine.bpmn.definition import MultiInstance, Node, StandardLoop
-from engine.core.catching import arm
+from engine.core.catching import arm_border
 from engine.core.effects import InvariantBroken, NewJob
 from engine.core.registry import LOOP, Behaviour, register
 from engine.core.run import CannotGoOn, Run
@@ -43,8 +43,8 @@ class Loop(Behaviour):
 
     def enter(self, run: Run, token: Token, node: Node) -> None:
         items, total = _planned(run, token.scope, node)
-        for event in node.attached:
-            arm(run, token, token.scope.definition.nodes[event])
+        if not arm_border(run, token, node):
+            return
         if total == 0:
             run.leave(token)
             return

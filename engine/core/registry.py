@@ -43,7 +43,10 @@ class Behaviour:
         raise InvariantBroken(f"element {node.id} ({node.kind}): owns no scope, but one ended")
 
     def leaves_left(self, node: Node, nodes: Mapping[str, Node]) -> bool:
-        """Whether a resting token may still have rows hanging off it when its work has ended: armed boundary events."""
+        """Whether a resting token may still have rows hanging off it when its work has ended: armed boundary events.
+
+        Not asked of one that remembers something: it leaves its row behind in any case.
+        """
         return any(nodes[event].config.timer is not None or nodes[event].config.message is not None for event in node.attached)
 
     def continued(self, run: Run, token: Token, node: Node, trigger: Continued) -> None:

@@ -15,7 +15,7 @@ from uuid import UUID
 from engine.bpmn.definition import Flow, Node, ProcessDefinition
 from engine.core.effects import Effects, Event, InvariantBroken, NewIncident
 from engine.core.registry import BEHAVIOURS, LOOP, behaviour_at, behaviour_of
-from engine.core.snapshot import NeedsWholeInstance, Snapshot
+from engine.core.snapshot import EventOccurred, NeedsWholeInstance, Snapshot
 from engine.core.state import Instance, Names, Scope, Token, Turn
 from engine.core.values import Variable
 from engine.expressions import Expression, ExpressionError
@@ -51,6 +51,8 @@ class Run:
         self.agenda: list[tuple[Token, Flow]] = []
         self.turns: deque[Turn] = deque()  # iterations of looped activities that begin when nothing else moves
         self.begun = 0  # of them, in this advance
+        self.changed: dict[Scope, set[str]] = {}  # names of variables, until conditional events have looked at them
+        self.due: deque[tuple[Token, Node]] = deque()  # conditional events that have become true
         self.steps = 0
         self.ended: str | None = None
         if snapshot.scopes:
@@ -68,6 +70,7 @@ class Run:
             self.scopes.append(scope)
         for state in snapshot.tokens.values():
             token = Token(state.id, scopes[state.scope_id], state.element_id, state.flow_id, state.status, stored=True)
+            token.memory = state.memory
             token.scope.tokens[token] = None
             self.tokens[state.id] = token
         if len(scopes) > 1:
@@ -128,6 +131,7 @@ class Run:
 
     def _set(self, scope: Scope, name: str, variable: Variable, changed: dict[str, Any]) -> None:
         scope.set(name, variable)
+        self.changed.setdefault(scope, set()).add(name)
         self.effects.variables[scope.id, name] = variable
         changed[name] = {"type": variable.type, "value": variable.value}
 
@@ -163,7 +167,10 @@ class Run:
     def work(self) -> None:
         """Move tokens until every one of them waits, rests or has ended."""
         agenda = self.agenda
-        while agenda or self.turns:
+        while agenda or self.turns or self.due:
+            if self.due:
+                self._occur(*self.due.popleft())
+                continue
             if not agenda:
                 BEHAVIOURS[LOOP].next_iteration(self)
                 continue
@@ -176,6 +183,13 @@ class Run:
             token.flow_id = flow.id
             token.status = "waiting"
             self._arrive(token, token.node, again=False)
+
+    def _occur(self, token: Token, event: Node) -> None:
+        """A condition has become true, and occurs unless its token has gone on meanwhile."""
+        if token.alive and token.watches(event.id):
+            self.steps += 1
+            detail = {"condition": event.config.condition.expression.text}
+            behaviour_of(event).occurred(self, token, event, EventOccurred(token.id, event.id, "condition", detail=detail))
 
     def begin_iteration(self, scope: Scope, node: Node) -> None:
         """A token enters the activity in its own iteration."""
@@ -323,10 +337,11 @@ class Run:
     def shed(self, token: Token, *, all_leaves: bool = False) -> None:
         """Leave behind what hangs off the token: rows not yet written are dropped, stored ones go by cascade with its old id."""
         token.leaves.clear()
+        remembered, token.memory = token.memory, None
         if not (token.settled or all_leaves):
             return
         token.settled = False
-        if token.stored and (all_leaves or self._has_leaves(token)):
+        if token.stored and (all_leaves or remembered or self._has_leaves(token)):
             self.gone.append((token.id, token.scope))
             del self.tokens[token.id]
             token.id, token.stored = self.new_id(), False

@@ -17,11 +17,13 @@ def settle(run: Run) -> Effects:
         if token.status == "moving":
             raise InvariantBroken(f"token {token.id}: still between two elements, from {token.element_id}")
         if not token.stored:
-            effects.new_tokens.append(NewToken(token.id, token.scope.id, token.element_id, token.flow_id, token.status))
+            effects.new_tokens.append(NewToken(token.id, token.scope.id, token.element_id, token.flow_id, token.status, token.memory))
         elif not token.settled:
-            effects.moved_tokens.append(MovedToken(token.id, token.element_id, token.flow_id, token.status))
+            effects.moved_tokens.append(MovedToken(token.id, token.element_id, token.flow_id, token.status, token.memory))
             if token.id in run.resolved and token.status != "failed":
                 effects.resolved_incidents_of.append(token.id)
+        elif token.remembers:
+            effects.memories[token.id] = token.memory or {}
         for rows, row in token.leaves:
             rows.append(row)
     if len(run.scopes) > 1 or not run.scopes[0].stored:

@@ -13,13 +13,17 @@ from engine.core.values import Variable
 
 @dataclass(frozen=True, slots=True)
 class TokenState:
-    """Where an instance is. `flow_id`: the sequence flow it came by, needed by joins. `status`: lifecycle.TOKEN."""
+    """Where an instance is. `flow_id`: the sequence flow it came by, needed by joins. `status`: lifecycle.TOKEN.
+
+    `memory`: what it must know of what it waits for beyond the rows that hang off it (conditions: what they were last).
+    """
 
     id: UUID
     scope_id: UUID
     element_id: str
     flow_id: str | None = None
     status: str = "waiting"
+    memory: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +114,7 @@ class EventOccurred:
 
     token_id: UUID
     element_id: str
-    what: str  # timer | message
+    what: str  # timer | message | condition
     variables: Mapping[str, Variable] = field(default_factory=dict)
     detail: Mapping[str, Any] = field(default_factory=dict)
     occurrence: Mapping[str, Any] = field(default_factory=dict)  # timers: the job's payload (remaining repeats, anchor)

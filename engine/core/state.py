@@ -110,7 +110,7 @@ class Scope:
 class Token:
     """A token on its way. `settled`: it still rests where the snapshot had it, with the rows that hang off it there."""
 
-    __slots__ = ("alive", "element_id", "flow_id", "id", "inner", "leaves", "scope", "settled", "status", "stored")
+    __slots__ = ("alive", "element_id", "flow_id", "id", "inner", "leaves", "memory", "remembers", "scope", "settled", "status", "stored")
 
     def __init__(self, id: UUID, scope: Scope, element_id: str, flow_id: str | None, status: str, *, stored: bool) -> None:
         self.id = id
@@ -122,12 +122,22 @@ class Token:
         self.settled = stored
         self.alive = True
         self.inner: Scope | None = None
+        self.memory: Mapping[str, Any] | None = None  # of what it waits for and has no row, see engine.core.conditions
+        self.remembers = False  # something else than what is stored
         self.leaves: list[tuple[list[Any], Any]] = []  # (list of the effects, new row), kept only if the token still rests here
 
     @property
     def node(self) -> Node:
         """The element that it is at, in the definition of its scope."""
         return self.scope.definition.nodes[self.element_id]
+
+    def watches(self, event_id: str) -> bool:
+        """Whether it waits for a condition here, which is true."""
+        return self.memory is not None and self.memory.get("conditions", {}).get(event_id) is True
+
+    def remember(self, memory: Mapping[str, Any]) -> None:
+        """Keep this for as long as the token waits here."""
+        self.memory, self.remembers = memory, True
 
     def wait_for(self, rows: list[Any], row: Any) -> None:
         """Hang a new row (task, job, external task, subscription, incident) off this token."""

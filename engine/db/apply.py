@@ -78,8 +78,10 @@ class Change:
             gone_scopes=bool(e.gone_scopes),
             counters=bool(e.counters),
             tokens=bool(e.new_tokens),
-            moved=min(len(e.moved_tokens), 2),
+            moved=2 if any(t.memory for t in e.moved_tokens) else min(len(e.moved_tokens), 2),
             gone_tokens=bool(e.gone_tokens),
+            remember=any(t.memory for t in e.new_tokens) or any(t.memory for t in e.moved_tokens),
+            memories=bool(e.memories),
             variables=bool(e.variables),
             tasks=bool(e.tasks),
             cancelled=bool(e.cancelled_tasks),
@@ -97,7 +99,7 @@ class Change:
     def must_lock_first(self) -> bool:
         """Whether the optimistic write is out of the question, or would lose too often.
 
-        A look must follow a lock (subscriptions), other tokens' rows are touched, the token has siblings (those in the
+        A look must follow a lock (subscriptions), other tokens' rows are touched (by conditions too), the token has siblings (those in the
         iterations of a loop are counted there), or the write does not fit one statement.
         """
         e = self.effects
@@ -108,6 +110,7 @@ class Change:
             or len(e.gone_tokens) > 1
             or self.snapshot.crowded
             or e.counters
+            or e.memories
             or len(self.statements) > 1
         )
 
@@ -189,7 +192,7 @@ def _counters(p: dict[str, Any], e: Effects) -> None:
 
 
 def _moved(p: dict[str, Any], e: Effects) -> None:
-    if len(e.moved_tokens) > 1:
+    if len(e.moved_tokens) > 1 or e.moved_tokens[0].memory:
         p["moved"] = _document(e.moved_tokens)
         return
     token = e.moved_tokens[0]
@@ -246,6 +249,7 @@ _FILLS: tuple[tuple[Callable[[Effects], Any], Callable[[dict[str, Any], Effects]
     (lambda e: e.new_tokens, lambda p, e: p.update(tokens=_document(e.new_tokens))),
     (lambda e: e.moved_tokens, _moved),
     (lambda e: e.gone_tokens, lambda p, e: p.update(gone_tokens=e.gone_tokens)),
+    (lambda e: e.memories, lambda p, e: p.update(memories=_document([{"id": t, "memory": m} for t, m in e.memories.items()]))),
     (lambda e: e.variables, _variables),
     (lambda e: e.tasks, _tasks),
     (lambda e: e.cancelled_tasks, lambda p, e: p.update(cancelled=e.cancelled_tasks)),

@@ -272,7 +272,8 @@ def _one(row: Sequence[Any] | None, kind: str, leaf_id: UUID, whole: bool) -> Lo
 
 def _snapshot(document: Mapping[str, Any], instance: Mapping[str, Any], whole: bool) -> Snapshot:
     scopes = [_scope(*row) for row in document["scopes"] or ()]
-    tokens = [_token(*row) for row in (*(document["tokens"] or ()), *(document.get("joining") or ()))]
+    remembered = {**(document.get("memories") or {}), **(document.get("quiet_memories") or {})}
+    tokens = [_token(*row, memory=remembered.get(row[0])) for row in (*(document["tokens"] or ()), *(document.get("joining") or ()))]
     return Snapshot(
         tenant_id=instance["tenant_id"],
         instance_id=UUID(instance["id"]),
@@ -308,8 +309,8 @@ def _scope(
     )
 
 
-def _token(id: str, scope_id: str, element_id: str, flow_id: str | None, status: str) -> TokenState:
-    return TokenState(UUID(id), UUID(scope_id), element_id, flow_id, status)
+def _token(id: str, scope_id: str, element_id: str, flow_id: str | None, status: str, *, memory: Mapping[str, Any] | None) -> TokenState:
+    return TokenState(UUID(id), UUID(scope_id), element_id, flow_id, status, memory)
 
 
 def _variable(value: Any) -> Variable:

@@ -30,6 +30,8 @@ class Mix:
     tokens: bool = False
     moved: int = 0  # 0, 1, or 2 for several
     gone_tokens: bool = False
+    remember: bool = False  # a new or moved token has a memory
+    memories: bool = False  # that of tokens which stay
     variables: bool = False
     tasks: bool = False
     cancelled: bool = False
@@ -116,9 +118,10 @@ def _first_members(mix: Mix) -> list[tuple[bool, str]]:
         (mix.scopes, _SCOPES),
         (mix.counters, _COUNTERS),
         (mix.gone_scopes, "unscoped AS (DELETE FROM scope s USING go WHERE s.id = ANY (%(gone_scopes)s))"),
-        (mix.tokens, _TOKENS),
+        (mix.tokens, _TOKENS if not mix.remember else _TOKENS_WITH_MEMORY),
         (mix.moved == 1, _MOVED_ONE),
-        (mix.moved == 2, _MOVED_MANY),
+        (mix.moved == 2, _MOVED_MANY if not mix.remember else _MOVED_WITH_MEMORY),
+        (mix.memories, _MEMORIES),
         (mix.gone_tokens, "gone AS (DELETE FROM token t USING go WHERE t.id = ANY (%(gone_tokens)s))"),
         (mix.variables, _VARIABLES),
         (mix.cancelled, _WITHDRAWN),
@@ -168,6 +171,10 @@ _MOVED_MANY = (
     + _rows("token", "moved")
     + " WHERE t.id = u.id)"
 )
+# What a token remembers is written only where one does: no other process pays for it.
+_TOKENS_WITH_MEMORY = _TOKENS.replace("arrived_at)", "arrived_at, memory)").replace("go.at FROM", "go.at, u.memory FROM")
+_MOVED_WITH_MEMORY = _MOVED_MANY.replace("arrived_at = go.at", "arrived_at = go.at, memory = u.memory")
+_MEMORIES = "remembered AS (UPDATE token t SET memory = u.memory " + _rows("token", "memories") + " WHERE t.id = u.id)"
 # A JSON null arrives as an SQL NULL.
 _VARIABLES = (
     "variables AS (INSERT INTO variable (scope_id, name, type, value) SELECT u.scope_id, u.name, u.type, coalesce(u.value, 'null') "

@@ -37,7 +37,10 @@ class Instance:
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """`owns_scope`: it stands for a subprocess whose own tokens are listed too. `joined`: distinct flows that arrived here."""
+    """`owns_scope`: it stands for a subprocess whose own tokens are listed too. `joined`: distinct flows that arrived here.
+
+    `memory`: what its conditions were last (engine.core.conditions).
+    """
 
     id: UUID
     scope_id: UUID
@@ -47,6 +50,7 @@ class Token:
     arrived_at: datetime
     owns_scope: bool
     joined: int
+    memory: dict[str, Any] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,7 +260,8 @@ TOKENS = """
 SELECT t.id, t.scope_id, t.element_id, t.flow_id, t.status, t.arrived_at,
        EXISTS (SELECT 1 FROM scope WHERE scope.token_id = t.id) AS owns_scope,
        (SELECT count(DISTINCT other.flow_id)::int FROM token AS other
-         WHERE other.scope_id = t.scope_id AND other.element_id = t.element_id AND other.status = 'joining') AS joined
+         WHERE other.scope_id = t.scope_id AND other.element_id = t.element_id AND other.status = 'joining') AS joined,
+       t.memory
   FROM token AS t WHERE t.instance_id = :id
  ORDER BY t.arrived_at, t.id LIMIT 500
 """

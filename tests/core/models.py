@@ -14,6 +14,7 @@ from typing import Any
 from engine.bpmn.definition import (
     BoundaryConfig,
     CatchConfig,
+    ConditionConfig,
     EndConfig,
     ErrorConfig,
     EscalationConfig,
@@ -58,12 +59,19 @@ def by_event() -> Node:
 
 
 def on_event(
-    *, after: str | None = None, on: str | None = None, error: str | None = None, escalation: str | None = None, interrupting: bool = True
+    *,
+    after: str | None = None,
+    on: str | None = None,
+    when: str | None = None,
+    error: str | None = None,
+    escalation: str | None = None,
+    interrupting: bool = True,
 ) -> Node:
     """`error="*"` and `escalation="*"` catch every code."""
     config = StartConfig(
         timer=timer(after) if after else None,
         message=message(on) if on else None,
+        condition=condition(when),
         error=ErrorConfig(None if error == "*" else error) if error else None,
         escalation=EscalationConfig(None if escalation == "*" else escalation, "code") if escalation else None,
         interrupting=interrupting,
@@ -163,12 +171,16 @@ def timer(text: str) -> TimerConfig:
     return TimerConfig(kind, parse(text))
 
 
+def condition(text: str | None) -> ConditionConfig | None:
+    return ConditionConfig(parse(text)) if text else None
+
+
 def message(name: str, key: str | None = None) -> MessageConfig:
     return MessageConfig(parse(name), key=parse(key) if key else None)
 
 
-def catch(*, after: str | None = None, on: str | None = None, key: str | None = None) -> Node:
-    config = CatchConfig(timer=timer(after) if after else None, message=message(on, key) if on else None)
+def catch(*, after: str | None = None, on: str | None = None, key: str | None = None, when: str | None = None) -> Node:
+    config = CatchConfig(timer=timer(after) if after else None, message=message(on, key) if on else None, condition=condition(when))
     return Node("", "intermediate_catch_event", config=config)
 
 
@@ -177,6 +189,7 @@ def boundary(
     *,
     after: str | None = None,
     on: str | None = None,
+    when: str | None = None,
     error: str | None = None,
     escalation: str | None = None,
     interrupting: bool = True,
@@ -188,6 +201,7 @@ def boundary(
         interrupting,
         timer=timer(after) if after else None,
         message=message(on) if on else None,
+        condition=condition(when),
         error=ErrorConfig(None if error == "*" else error, **config) if error else None,
         escalation=EscalationConfig(None if escalation == "*" else escalation, **config) if escalation else None,
     )

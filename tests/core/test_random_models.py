@@ -1,7 +1,7 @@
 """Random block-structured models, driven to the end in random order: never stuck, nothing left, no row named twice.
 
 Blocks: task, job, script, receive task, sequence, parallel, exclusive, inclusive, link, error end, loop,
-subprocess, event subprocesses, escalation, several, terminate, event gateway, boundary events of both kinds.
+subprocess, event subprocesses, escalation, several, terminate, event gateway, boundary events of both kinds, conditions.
 `World` checks after every step that each token waits for something, and that a narrow snapshot decides as the whole does.
 """
 
@@ -47,7 +47,10 @@ from tests.core.world import World
 
 Block = tuple[str, list["Block"]] | str
 
-LEAVES = st.sampled_from(["task", "job", "external", "script", "receive", "linked", "choice_of_events", "interrupted", "reminded"])
+LEAVES = st.sampled_from(
+    ["task", "job", "external", "script", "receive", "linked", "choice_of_events", "interrupted", "reminded"]
+    + ["overtaken", "noticed", "true_or_late"]
+)
 BLOCKS: st.SearchStrategy[Block] = st.recursive(
     LEAVES,
     lambda inner: st.one_of(
@@ -165,6 +168,7 @@ class Drawing:
             on_event(after="R2/PT1H", interrupting=False),
             on_event(error="*"),
             on_event(escalation="LOUD", interrupting=False),
+            on_event(when="${pick == 2}", interrupting=False),
         ]
         for begins in events:
             handler = self.add(by_event(), name)
@@ -248,6 +252,28 @@ class Drawing:
         nag = self.add(boundary(task, after="R2/PT1H", interrupting=False), owner)
         self.link(nag, self.add(user(), owner))
         return task, task
+
+    def _overtaken(self, _: list[Block], owner: str | None) -> tuple[str, str]:
+        """A task that a condition may interrupt: at once, by what others set, or never."""
+        task, merge = self.add(user(), owner), self.add(xor(), owner)
+        rich = self.add(boundary(task, when="${done % 4 == 3}"), owner)
+        self.link(task, merge)
+        self.link(rich, merge)
+        return task, merge
+
+    def _noticed(self, _: list[Block], owner: str | None) -> tuple[str, str]:
+        task = self.add(user(), owner)
+        seen = self.add(boundary(task, when="${done % 2 == 1}", interrupting=False), owner)
+        self.link(seen, self.add(script("${done + pick}", "sum"), owner))
+        return task, task
+
+    def _true_or_late(self, _: list[Block], owner: str | None) -> tuple[str, str]:
+        gateway, merge = self.add(first_event(), owner), self.add(xor(), owner)
+        for node in (catch(when="${pick == 1 and sum > 3}"), catch(after="PT1H")):
+            name = self.add(node, owner)
+            self.link(gateway, name)
+            self.link(name, merge)
+        return gateway, merge
 
     def _terminated(self, inner: list[Block], owner: str | None) -> tuple[str, str]:
         name, _ = self._subprocess(inner, owner)

@@ -216,10 +216,13 @@ class World:
             self._delete_scope(scope_id)
         for moved in effects.moved_tokens:
             before = self.tokens[moved.id]
-            self.tokens[moved.id] = TokenState(moved.id, before.scope_id, moved.element_id, moved.flow_id, moved.status)
+            assert before.memory is None, "a row that remembers does not move"
+            self.tokens[moved.id] = TokenState(moved.id, before.scope_id, moved.element_id, moved.flow_id, moved.status, moved.memory)
         for new in effects.new_tokens:
             assert new.id not in self.tokens
-            self.tokens[new.id] = TokenState(new.id, new.scope_id, new.element_id, new.flow_id, new.status)
+            self.tokens[new.id] = TokenState(new.id, new.scope_id, new.element_id, new.flow_id, new.status, new.memory)
+        for token_id, memory in effects.memories.items():
+            self.tokens[token_id] = replace(self.tokens[token_id], memory=memory)
         for opened in effects.new_scopes:
             self.scopes[opened.id] = ScopeState(opened.id, opened.parent_id, opened.element_id, opened.token_id, {}, opened.counters)
         for scope_id, counters in effects.counters.items():
@@ -270,7 +273,7 @@ class World:
         holding = {leaf.token_id for leaf in self.leaves.values()} | {scope.token_id for scope in self.scopes.values()}
         for token in self.tokens.values():
             assert token.scope_id in self.scopes
-            assert token.status == "joining" or token.id in holding, f"token at {token.element_id} waits for nothing"
+            assert token.status == "joining" or token.memory or token.id in holding, f"token at {token.element_id} waits for nothing"
 
 
 def _typed(variables: dict[str, Any]) -> dict[str, Variable]:

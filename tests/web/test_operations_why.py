@@ -84,6 +84,19 @@ def test_a_message_names_its_key_and_the_keys_of_stored_ones_that_nearly_fit(cli
     assert "2 stored messages have another key: 471, 4712" in sentence(olga, here)
 
 
+def test_a_condition_says_what_it_waits_for_and_why_it_cannot_tell(client_for: Client, committed_db: psycopg.Connection) -> None:
+    deployed(committed_db, "when_it_becomes_true")
+    here = started(committed_db, "when_it_becomes_true", total=1, fragile=True, cancelled="perhaps")
+    olga = client_for("olga")
+    assert "Cannot tell" not in sentence(olga, here), "what cannot be armed is an incident of the activity"
+    assert "It could not go on: condition ${cancelled} of No longer wanted: expected true or false" in sentence(olga, here)
+    assert "Waits until ${total &gt; 100} is true." in sentence(olga, here)
+    committed_db.execute("""UPDATE token SET memory = '{"conditions": {"large": true}}' WHERE element_id = 'large_or_late'""")
+    assert "Occurs again once ${total &gt; 100} has been false and is true again." in sentence(olga, here)
+    committed_db.execute("""UPDATE token SET memory = '{"conditions": {"large": "it is a text"}}' WHERE element_id = 'large_or_late'""")
+    assert "Cannot tell whether ${total &gt; 100} is true: it is a text. It looks again when a variable changes." in sentence(olga, here)
+
+
 def test_an_ended_instance_says_how_it_ended_and_keeps_its_variables(client_for: Client, committed_db: psycopg.Connection) -> None:
     deployed(committed_db, "an_external_task")
     here = started(committed_db, "shipping", business_key="ORD-1", boxes=3)

@@ -28,7 +28,7 @@ from webapp.operations.blueprint import blueprint
 from webapp.operations.listing import Listing, after, asked
 from webapp.operations.model_text import outline
 from webapp.operations.processes import counts_shape, model_response
-from webapp.operations.words import element_name, model_of
+from webapp.operations.words import condition_of, element_name, model_of
 
 REASON = 500
 PARTS = {
@@ -153,6 +153,7 @@ def _instance(instance_id: UUID) -> dict[str, Any]:
         "by_element": {row.element_id: row for row in counts},
         "name_of": lambda element: element_name(found.definition_id, element),
         "incoming": lambda element: len(model.nodes[element].incoming) if model and element in model.nodes else "the",
+        "condition": lambda event: condition_of(model, event),
         "alive": bool(crew),
         "knows": lambda kind, topic: any([kind, topic] in worker.kinds for worker in crew),
         "asks_to_cancel": bool(request.args.get("cancel")) and found.status == "running",

@@ -39,6 +39,13 @@ def element_name(definition_id: UUID | None, element_id: str | None) -> str:
     return (node.name if node else "") or element_id
 
 
+def condition_of(model: ProcessDefinition | None, event_id: str) -> str:
+    """The condition that an event waits for, as the model has it."""
+    node = model.nodes.get(event_id) if model else None
+    condition = getattr(node.config, "condition", None) if node else None
+    return condition.expression.text if condition is not None else ""
+
+
 def first_line(text: str | None) -> str:
     """The line of an error that says most: the first that is not empty."""
     return next((line.strip() for line in (text or "").splitlines() if line.strip()), "")

@@ -1,4 +1,4 @@
-"""Boundary events: timer, message, error, escalation (BPMN 2.0.2, 10.5.4 and 13.5.3)."""
+"""Boundary events: timer, message, condition, error, escalation (BPMN 2.0.2, 10.5.4 and 13.5.3)."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from engine.bpmn.support import Supported, register
 
 def register_all() -> None:
     supported = Supported("boundary_event", "boundary", parse)
-    for event in ("timerEventDefinition", "messageEventDefinition", "errorEventDefinition", "escalationEventDefinition"):
-        register("boundaryEvent", supported, event=event)
+    for event in ("timer", "message", "conditional", "error", "escalation"):
+        register("boundaryEvent", supported, event=f"{event}EventDefinition")
 
 
 def parse(element: Element, context: Context) -> BoundaryConfig:
@@ -29,6 +29,7 @@ def parse(element: Element, context: Context) -> BoundaryConfig:
         interrupting=interrupting,
         timer=events.timer(element, context),
         message=events.message(element, context),
+        condition=events.condition(element, context),
         error=error,
         escalation=events.escalation(element, context),
     )

@@ -1,4 +1,4 @@
-"""Intermediate catch events: timer, message, link (BPMN 2.0.2, 10.5.4)."""
+"""Intermediate catch events: timer, message, condition, link (BPMN 2.0.2, 10.5.4)."""
 
 from __future__ import annotations
 
@@ -11,9 +11,14 @@ from engine.bpmn.support import Supported, register
 
 def register_all() -> None:
     supported = Supported("intermediate_catch_event", "catch", parse)
-    for event in ("timerEventDefinition", "messageEventDefinition", "linkEventDefinition"):
-        register("intermediateCatchEvent", supported, event=event)
+    for event in ("timer", "message", "conditional", "link"):
+        register("intermediateCatchEvent", supported, event=f"{event}EventDefinition")
 
 
 def parse(element: Element, context: Context) -> CatchConfig:
-    return CatchConfig(timer=events.timer(element, context), message=events.message(element, context), link=events.link(element, context))
+    return CatchConfig(
+        timer=events.timer(element, context),
+        message=events.message(element, context),
+        condition=events.condition(element, context),
+        link=events.link(element, context),
+    )

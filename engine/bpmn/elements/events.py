@@ -1,10 +1,11 @@
-"""Event definitions: timer, message, error, escalation, link (BPMN 2.0.2, 10.5.5). Shared by the parsers of events."""
+"""Event definitions: timer, message, condition, error, escalation, link (BPMN 2.0.2, 10.5.5). Shared by the parsers of events."""
 
 from __future__ import annotations
 
 from engine.bpmn import names
+from engine.bpmn.conditions import condition as formal_condition
 from engine.bpmn.context import MAX_NAME, Context, named
-from engine.bpmn.definition import ErrorConfig, EscalationConfig, MessageConfig, TimerConfig
+from engine.bpmn.definition import ConditionConfig, ErrorConfig, EscalationConfig, MessageConfig, TimerConfig
 from engine.bpmn.names import ZEEBE, Element
 from engine.expressions import Expression
 
@@ -36,6 +37,20 @@ def timer(event: Element, context: Context) -> TimerConfig | None:
         return None
     context.timer(given[0], kind, expression)
     return TimerConfig(kind, expression, zone=context.zone(event, definition, event))
+
+
+def condition(event: Element, context: Context) -> ConditionConfig | None:
+    """The condition on whose becoming true an event occurs."""
+    definition = definition_of(event, "conditionalEventDefinition")
+    if definition is None:
+        return None
+    context.report_unread(definition)
+    given = next(names.bpmn(definition, "condition"), None)
+    if given is None:
+        context.problem(definition, f"{named(event)} has no condition", "a condition, such as ${amount > 1000}")
+        return None
+    expression = formal_condition(event, given, context)
+    return None if expression is None else ConditionConfig(expression)
 
 
 def message(event: Element, context: Context, *, throws: bool = False) -> MessageConfig | None:

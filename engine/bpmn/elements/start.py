@@ -1,4 +1,4 @@
-"""Start events: none, timer, message; in event subprocesses also error and escalation (BPMN 2.0.2, 10.5.2)."""
+"""Start events: none, timer, message; in event subprocesses also condition, error and escalation (BPMN 2.0.2, 10.5.2)."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from engine.bpmn.support import Supported, register
 def register_all() -> None:
     supported = Supported("start_event", "start", parse)
     register("startEvent", supported)
-    for event in ("timerEventDefinition", "messageEventDefinition", "errorEventDefinition", "escalationEventDefinition"):
-        register("startEvent", supported, event=event)
+    for event in ("timer", "message", "conditional", "error", "escalation"):
+        register("startEvent", supported, event=f"{event}EventDefinition")
 
 
 def parse(element: Element, context: Context) -> StartConfig:
@@ -22,6 +22,7 @@ def parse(element: Element, context: Context) -> StartConfig:
     return StartConfig(
         timer=events.timer(element, context),
         message=events.message(element, context),
+        condition=events.condition(element, context),
         error=events.error(element, context),
         escalation=events.escalation(element, context),
         interrupting=names.flag(element.get("isInterrupting"), default=True),

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 
 from engine.bpmn.definition import Node
 from engine.core.catching import arm
+from engine.core.conditions import occurs_at_once
 from engine.core.registry import Behaviour, register
 from engine.core.run import Run
 from engine.core.state import Token
@@ -16,8 +17,11 @@ from engine.core.state import Token
 class EventBasedGateway(Behaviour):
     def enter(self, run: Run, token: Token, node: Node) -> None:
         definition = token.scope.definition
-        for flow_id in node.outgoing:
-            arm(run, token, definition.nodes[definition.flows[flow_id].target])
+        events = [definition.nodes[definition.flows[flow_id].target] for flow_id in node.outgoing]
+        for event in sorted(events, key=lambda event: event.config.condition is None):
+            arm(run, token, event)
+            if occurs_at_once(run, token):  # then nothing else is waited for
+                return
 
     def leaves_left(self, node: Node, nodes: Mapping[str, Node]) -> bool:
         return len(node.outgoing) > 1

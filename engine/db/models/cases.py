@@ -94,6 +94,7 @@ class Token(Base):
     flow_id: Mapped[str | None] = mapped_column(Text)
     status: Mapped[str] = mapped_column(Text, server_default=text("'waiting'"))
     arrived_at: Mapped[datetime] = mapped_column(DateTime(timezone=True), server_default=text("baton_clock()"))
+    memory: Mapped[Any | None] = mapped_column(JSONB)
 
 
 class Variable(Base):

@@ -2,6 +2,7 @@
 -- STABLE on purpose and without locks: every statement in here reads from the snapshot of the statement that calls it.
 -- `leaf_kind`: user_task, job, external_task, subscription, token, or instance (then `leaf_id` is the instance).
 -- `whole` false: the scope chain of the leaf's token and what joins need; true: all of the instance.
+-- `memories`, `quiet_memories`: what tokens remember (conditional events), by id; NULL where none does.
 -- Two statements, not ten: each costs some 25 microseconds of the server's time, and this is every command's first one.
 CREATE OR REPLACE FUNCTION baton_read_case(leaf_kind text, leaf_id uuid, whole boolean) RETURNS json
 LANGUAGE plpgsql STABLE AS $$
@@ -13,6 +14,7 @@ DECLARE
   is_event boolean := false;  -- what triggers may interrupt the token's own task, or stand beside another leaf
   chain uuid[];
   token json;
+  remembered jsonb;
   siblings boolean;
   tasks json;
 BEGIN
@@ -21,34 +23,34 @@ BEGIN
         'token_id', l.token_id, 'name', l.name, 'tenant_id', l.tenant_id, 'assignee', l.assignee,
         'assigned_at', l.assigned_at, 'ended_at', l.ended_at, 'ended_by', l.ended_by,
         'candidate_users', l.candidate_users, 'candidate_groups', l.candidate_groups),
-        s.id, s.path, json_build_array(t.id, t.scope_id, t.element_id, t.flow_id, t.status)
-      INTO at_token, at_instance, leaf, at_scope, chain, token
+        s.id, s.path, json_build_array(t.id, t.scope_id, t.element_id, t.flow_id, t.status), t.memory
+      INTO at_token, at_instance, leaf, at_scope, chain, token, remembered
       FROM user_task l LEFT JOIN token t ON t.id = l.token_id LEFT JOIN scope s ON s.id = t.scope_id WHERE l.id = leaf_id;
   ELSIF leaf_kind = 'job' THEN
     SELECT l.token_id, l.instance_id, l.kind <> 'service', json_build_object('status', l.status, 'fence', l.lease_number,
         'element_id', l.element_id, 'token_id', l.token_id, 'kind', l.kind, 'tenant_id', l.tenant_id, 'payload', l.payload,
         'due_at', l.due_at, 'attempts', l.attempts),
-        s.id, s.path, json_build_array(t.id, t.scope_id, t.element_id, t.flow_id, t.status)
-      INTO at_token, at_instance, is_event, leaf, at_scope, chain, token
+        s.id, s.path, json_build_array(t.id, t.scope_id, t.element_id, t.flow_id, t.status), t.memory
+      INTO at_token, at_instance, is_event, leaf, at_scope, chain, token, remembered
       FROM job l LEFT JOIN token t ON t.id = l.token_id LEFT JOIN scope s ON s.id = t.scope_id WHERE l.id = leaf_id;
   ELSIF leaf_kind = 'external_task' THEN
     SELECT l.token_id, l.instance_id, json_build_object('status', l.status, 'fence', l.lease_number, 'element_id', l.element_id,
         'token_id', l.token_id, 'tenant_id', l.tenant_id, 'topic', l.topic, 'payload', l.payload, 'attempts', l.attempts,
         'max_attempts', l.max_attempts, 'lease_owner', l.lease_owner, 'lease_expires_at', l.lease_expires_at),
-        s.id, s.path, json_build_array(t.id, t.scope_id, t.element_id, t.flow_id, t.status)
-      INTO at_token, at_instance, leaf, at_scope, chain, token
+        s.id, s.path, json_build_array(t.id, t.scope_id, t.element_id, t.flow_id, t.status), t.memory
+      INTO at_token, at_instance, leaf, at_scope, chain, token, remembered
       FROM external_task l LEFT JOIN token t ON t.id = l.token_id LEFT JOIN scope s ON s.id = t.scope_id WHERE l.id = leaf_id;
   ELSIF leaf_kind = 'subscription' THEN
     SELECT l.token_id, l.instance_id, true, json_build_object('status', 'open', 'element_id', l.element_id, 'token_id', l.token_id,
         'tenant_id', l.tenant_id, 'kind', l.kind, 'message_name', l.message_name, 'correlation_key', l.correlation_key,
         'definition_id', l.definition_id),
-        s.id, s.path, json_build_array(t.id, t.scope_id, t.element_id, t.flow_id, t.status)
-      INTO at_token, at_instance, is_event, leaf, at_scope, chain, token
+        s.id, s.path, json_build_array(t.id, t.scope_id, t.element_id, t.flow_id, t.status), t.memory
+      INTO at_token, at_instance, is_event, leaf, at_scope, chain, token, remembered
       FROM subscription l LEFT JOIN token t ON t.id = l.token_id LEFT JOIN scope s ON s.id = t.scope_id WHERE l.id = leaf_id;
   ELSIF leaf_kind = 'token' THEN
     SELECT t.id, t.instance_id, json_build_object('status', t.status, 'element_id', t.element_id, 'token_id', t.id),
-        s.id, s.path, json_build_array(t.id, t.scope_id, t.element_id, t.flow_id, t.status)
-      INTO at_token, at_instance, leaf, at_scope, chain, token
+        s.id, s.path, json_build_array(t.id, t.scope_id, t.element_id, t.flow_id, t.status), t.memory
+      INTO at_token, at_instance, leaf, at_scope, chain, token, remembered
       FROM token t JOIN scope s ON s.id = t.scope_id WHERE t.id = leaf_id;
   ELSIF leaf_kind = 'instance' THEN
     SELECT l.id, json_build_object('status', l.status, 'tenant_id', l.tenant_id)
@@ -72,11 +74,14 @@ BEGIN
         'scopes', (SELECT json_agg(json_build_array(s.id, s.parent_id, s.element_id, s.token_id, (
             SELECT json_object_agg(v.name, json_build_array(v.type, v.value)) FROM variable v WHERE v.scope_id = s.id), s.counters))
           FROM scope s WHERE s.instance_id = at_instance),
-        'tokens', (SELECT json_agg(json_build_array(t.id, t.scope_id, t.element_id, t.flow_id, t.status))
-          FROM token t WHERE t.instance_id = at_instance),
+        'tokens', every.tokens, 'memories', every.memories,
         'tasks', (SELECT json_agg(json_build_array(u.id, u.token_id, u.element_id))
           FROM user_task u WHERE u.instance_id = at_instance AND u.status IN ('open', 'claimed')))
-      FROM process_instance i JOIN process_instance r ON r.id = i.root_id WHERE i.id = at_instance);
+      FROM process_instance i JOIN process_instance r ON r.id = i.root_id
+        CROSS JOIN LATERAL (SELECT json_agg(json_build_array(t.id, t.scope_id, t.element_id, t.flow_id, t.status)) AS tokens,
+            json_object_agg(t.id, t.memory) FILTER (WHERE t.memory IS NOT NULL) AS memories
+          FROM token t WHERE t.instance_id = at_instance) every
+      WHERE i.id = at_instance);
   END IF;
 
   IF is_event THEN
@@ -93,13 +98,16 @@ BEGIN
           'ended_by', i.ended_by, 'revision', r.revision, 'root_status', r.status, 'mark', r.mark),
         'scopes', json_build_array(json_build_array(at_scope, NULL, NULL, NULL, (
           SELECT json_object_agg(v.name, json_build_array(v.type, v.value)) FROM variable v WHERE v.scope_id = at_scope), '{}'::json)),
-        'tokens', json_build_array(token),
-        'joining', (SELECT json_agg(json_build_array(j.id, j.scope_id, j.element_id, j.flow_id, j.status))
-          FROM token j WHERE j.scope_id = at_scope AND j.status IN ('joining', 'listening')),
+        'tokens', json_build_array(token), 'memories', CASE WHEN remembered IS NOT NULL THEN json_build_object(at_token, remembered) END,
+        'joining', quiet.tokens, 'quiet_memories', quiet.memories,
         'crowded', CASE WHEN EXISTS (
           SELECT FROM token o WHERE o.scope_id = at_scope AND o.id <> at_token AND o.status NOT IN ('joining', 'listening')) THEN chain END,
         'other_leaves', siblings, 'tasks', tasks)
-      FROM process_instance i JOIN process_instance r ON r.id = i.root_id WHERE i.id = at_instance);
+      FROM process_instance i JOIN process_instance r ON r.id = i.root_id
+        CROSS JOIN LATERAL (SELECT json_agg(json_build_array(j.id, j.scope_id, j.element_id, j.flow_id, j.status)) AS tokens,
+            json_object_agg(j.id, j.memory) FILTER (WHERE j.memory IS NOT NULL) AS memories
+          FROM token j WHERE j.scope_id = at_scope AND j.status IN ('joining', 'listening')) quiet
+      WHERE i.id = at_instance);
   END IF;
 
   RETURN (
@@ -112,15 +120,17 @@ BEGIN
           SELECT json_object_agg(v.name, json_build_array(v.type, v.value)) FROM variable v WHERE v.scope_id = c.id), c.counters))
         FROM scope c WHERE c.id = ANY (chain)),
       -- The token itself and the owners of the scopes that it lies in; what waits at joins there, and what listens there.
-      'tokens', (SELECT json_agg(json_build_array(o.id, o.scope_id, o.element_id, o.flow_id, o.status)) FROM token o
-        WHERE o.id = at_token OR o.id = ANY (ARRAY(SELECT c.token_id FROM scope c WHERE c.id = ANY (chain)))),
-      'joining', (SELECT json_agg(json_build_array(j.id, j.scope_id, j.element_id, j.flow_id, j.status))
-        FROM token j WHERE j.scope_id = ANY (chain) AND j.status IN ('joining', 'listening')),
+      'tokens', own.tokens, 'memories', own.memories, 'joining', quiet.tokens, 'quiet_memories', quiet.memories,
       'crowded', ARRAY(SELECT c FROM unnest(chain) c WHERE EXISTS (
           SELECT FROM token o WHERE o.scope_id = c AND o.id <> at_token AND o.status NOT IN ('joining', 'listening')
             AND NOT EXISTS (SELECT FROM scope q WHERE q.token_id = o.id AND q.id = ANY (chain)))),
       'other_leaves', siblings, 'tasks', tasks)
-    FROM (SELECT 1) one
+    FROM (SELECT json_agg(json_build_array(o.id, o.scope_id, o.element_id, o.flow_id, o.status)) AS tokens,
+          json_object_agg(o.id, o.memory) FILTER (WHERE o.memory IS NOT NULL) AS memories
+        FROM token o WHERE o.id = at_token OR o.id = ANY (ARRAY(SELECT c.token_id FROM scope c WHERE c.id = ANY (chain)))) own
+    CROSS JOIN LATERAL (SELECT json_agg(json_build_array(j.id, j.scope_id, j.element_id, j.flow_id, j.status)) AS tokens,
+          json_object_agg(j.id, j.memory) FILTER (WHERE j.memory IS NOT NULL) AS memories
+        FROM token j WHERE j.scope_id = ANY (chain) AND j.status IN ('joining', 'listening')) quiet
     LEFT JOIN process_instance i ON i.id = at_instance
     LEFT JOIN process_instance r ON r.id = i.root_id);
 END $$;

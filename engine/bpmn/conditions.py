@@ -1,0 +1,30 @@
+"""A formal expression that is true or false: the condition of a sequence flow (8.3.13) or of an event (10.5.5)."""
+
+from __future__ import annotations
+
+from engine.bpmn import names
+from engine.bpmn.context import Context, named
+from engine.bpmn.names import Element
+from engine.expressions import Expression
+
+EXAMPLE = "${amount > 1000}"
+
+
+def condition(owner: Element, given: Element, context: Context) -> Expression | None:
+    """What `given`, an expression of `owner`, says; None if it says nothing that could be true or false, which is a problem."""
+    context.report_unread(given)
+    text = names.text(given).strip()
+    language = (given.get("language") or "").strip()
+    where = f"the condition of {named(owner)}"
+    if not text:
+        context.problem(owner, f"{where} is empty", f"an expression such as {EXAMPLE}")
+        return None
+    if language and not language.lower().rstrip("/").endswith(("juel", "uel", "feel")):
+        context.problem(owner, f"{where} is written in {language}", f"an expression such as {EXAMPLE}")
+        return None
+    feel = language.lower().endswith("feel") or text.startswith("=")
+    expression = context.expression(given, text, where, language="feel" if feel else "juel")
+    if expression is not None and (expression.is_template or (expression.is_constant and not isinstance(expression.evaluate({}), bool))):
+        context.problem(owner, f"{where} is the text {text[:80]!r}", f"an expression that is true or false, such as {EXAMPLE}")
+        return None
+    return expression

@@ -47,10 +47,9 @@ from tests.core.world import World
 
 Block = tuple[str, list["Block"]] | str
 
-LEAVES = st.sampled_from(
-    ["task", "job", "external", "script", "receive", "linked", "choice_of_events", "interrupted", "reminded"]
-    + ["overtaken", "noticed", "true_or_late"]
-)
+WORK = ("task", "job", "external", "script", "receive", "linked")
+EVENTS = ("choice_of_events", "interrupted", "reminded", "overtaken", "noticed", "true_or_late")
+LEAVES = st.sampled_from([*WORK, *EVENTS])
 BLOCKS: st.SearchStrategy[Block] = st.recursive(
     LEAVES,
     lambda inner: st.one_of(

@@ -15,18 +15,8 @@ from datetime import timedelta
 import psycopg
 import pytest
 
-from engine.db.migrate import migrate
 from engine.db.session import connect, plain_url
-from tests.databases import Databases, in_database
-
-TEST_CLOCK = """
-CREATE TABLE test_clock (ahead interval NOT NULL);
-INSERT INTO test_clock VALUES ('0');
-CREATE OR REPLACE FUNCTION baton_now() RETURNS timestamptz LANGUAGE sql STABLE AS
-  'SELECT statement_timestamp() + (SELECT ahead FROM test_clock)';
-CREATE OR REPLACE FUNCTION baton_clock() RETURNS timestamptz LANGUAGE sql VOLATILE AS
-  'SELECT clock_timestamp() + (SELECT ahead FROM test_clock)';
-"""
+from tests.databases import Databases, in_database, template
 
 
 class Clock:
@@ -58,17 +48,12 @@ def server_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 @pytest.fixture(scope="session")
 def template_url(server_url: str) -> Iterator[str]:
-    """A migrated database with the movable clock, copied by the others and never written."""
-    name = f"baton_template_{os.getpid()}"
-    url = in_database(server_url, name)
-    with psycopg.connect(server_url, autocommit=True) as admin:
-        admin.execute(f"CREATE DATABASE {name}")
-    migrate(url)
-    with psycopg.connect(url, autocommit=True) as conn:
-        conn.execute(TEST_CLOCK)
-    yield url
-    with psycopg.connect(server_url, autocommit=True) as admin:
-        admin.execute(f"DROP DATABASE {name} WITH (FORCE)")
+    """The database that the others are copies of: one made for this run, or that of BATON_TEST_TEMPLATE."""
+    if given := os.environ.get("BATON_TEST_TEMPLATE"):
+        yield in_database(server_url, given)
+        return
+    with template(server_url, f"baton_template_{os.getpid()}") as url:
+        yield url
 
 
 @pytest.fixture(scope="session")

@@ -7,14 +7,26 @@ purpose, gets and leaves a copy of its own. Whatever is still connected is cut o
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from itertools import count
 
 import psycopg
 from sqlalchemy.engine import make_url
 
 from engine.db import definitions
+from engine.db.migrate import migrate
 
 FEW_ROWS = 5_000
+
+TEST_CLOCK = """
+CREATE TABLE test_clock (ahead interval NOT NULL);
+INSERT INTO test_clock VALUES ('0');
+CREATE OR REPLACE FUNCTION baton_now() RETURNS timestamptz LANGUAGE sql STABLE AS
+  'SELECT statement_timestamp() + (SELECT ahead FROM test_clock)';
+CREATE OR REPLACE FUNCTION baton_clock() RETURNS timestamptz LANGUAGE sql VOLATILE AS
+  'SELECT clock_timestamp() + (SELECT ahead FROM test_clock)';
+"""
 
 _SCHEMA = """
 SELECT md5(string_agg(line, ',' ORDER BY line)) FROM (
@@ -35,6 +47,22 @@ _CUT_OFF = "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE d
 def in_database(url: str, name: str) -> str:
     """The same server, another database."""
     return make_url(url).set(database=name).render_as_string(hide_password=False)
+
+
+@contextmanager
+def template(server_url: str, name: str) -> Iterator[str]:
+    """A migrated database with the movable clock, copied by the others and never written; dropped in the end."""
+    url = in_database(server_url, name)
+    with psycopg.connect(server_url, autocommit=True) as admin:
+        admin.execute(f"CREATE DATABASE {name}".encode())
+    try:
+        migrate(url)
+        with psycopg.connect(url, autocommit=True) as conn:
+            conn.execute(TEST_CLOCK)
+        yield url
+    finally:
+        with psycopg.connect(server_url, autocommit=True) as admin:
+            admin.execute(f"DROP DATABASE {name} WITH (FORCE)".encode())
 
 
 class Databases:

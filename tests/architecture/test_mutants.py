@@ -42,3 +42,4 @@ def test_what_is_accepted_is_there_and_has_a_reason():
     names = {mutant.name for mutant in FOUND}
     assert [row["name"] for row in ACCEPTED if row["name"] not in names] == []
     assert [row["name"] for row in ACCEPTED if len(row.get("reason", "")) < 20] == []
+    assert [row["name"] for row in ACCEPTED if not names.issuperset(row.get("unless", ()))] == []

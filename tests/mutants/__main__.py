@@ -1,44 +1,62 @@
 """`python -m tests.mutants`: remove each lock, guard and re-check of the engine in turn; the tests must notice.
 
---list shows what there is; --only TEXT takes those whose name contains it; --jobs N tries N at a time. Survivors that
-stand in accepted.toml with a reason are accepted; one that stands there and is killed, or is no more, is an error.
+--list shows what there is; --only TEXT takes those whose name contains it; --new those that are neither accepted nor killed
+before; --jobs N tries N at a time. Survivors that stand in accepted.toml with a reason are accepted, and tried together;
+one that stands there and is killed, or is no more, is an error.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 import tempfile
 import tomllib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from queue import Queue
 from threading import Lock
 
 from engine.db.session import plain_url
-from tests.mutants.find import Mutant, mutants
-from tests.mutants.run import Proofs, Verdict, Workshop, read_killers, write_killers
+from tests.databases import template
+from tests.mutants.find import ROOT, Mutant, mutants
+from tests.mutants.run import TIME, Proofs, Verdict, Workshop, is_there, read_killers, write_killers
 
 ACCEPTED = Path(__file__).parent / "accepted.toml"
+FEW = 5  # of so many, their killers are proved one by one
+
+
+@dataclass(frozen=True, slots=True)
+class Accepted:
+    """`unless`: names of mutants beside which this one would be noticed, so that they are not tried together."""
+
+    reason: str
+    unless: frozenset[str]
 
 
 def main() -> int:
     asked = _arguments()
     every = mutants()
     accepted = _accepted()
-    chosen = [mutant for mutant in every if asked.only in mutant.name and not (asked.new and mutant.name in accepted)]
+    chosen = [mutant for mutant in every if asked.only in mutant.name and not (asked.new and _is_known(mutant, accepted))]
     if asked.list:
         for mutant in chosen:
             print(f"{mutant.name:90} line {mutant.line:4}  {mutant.removed}")
         print(f"{len(chosen)} mutants")
         return 0
     gone = sorted(set(accepted) - {mutant.name for mutant in every})
-    with _server() as server, tempfile.TemporaryDirectory(prefix="baton-mutants-") as folder:
-        proofs = Proofs()
-        workshops = [_workshop(Path(folder) / str(n), server, proofs) for n in range(asked.jobs)]
-        verdicts = _try_all(chosen, workshops, {mutant.name for mutant in every})
+    with ExitStack() as stack:
+        proofs, server = Proofs(), stack.enter_context(_server())
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="baton-mutants-")))
+        workshops = []
+        for number in range(asked.jobs):
+            name = f"baton_mutants_{os.getpid()}_{number}"
+            stack.enter_context(template(server, name))
+            workshops.append(Workshop(folder / str(number), server, name, proofs))
+        verdicts = _try_all(chosen, workshops, accepted, {mutant.name for mutant in every})
     for test in sorted(proofs.broken):
         print(f"BROKEN    {test} fails without any mutant")
     return _report(verdicts, accepted, gone) or int(bool(proofs.broken))
@@ -49,24 +67,27 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--list", action="store_true", help="show the mutants and run nothing")
     parser.add_argument("--only", default="", metavar="TEXT", help="those whose name contains TEXT")
     parser.add_argument("--jobs", type=int, default=1, metavar="N", help="how many are tried at a time")
-    parser.add_argument("--new", action="store_true", help="leave out those that accepted.toml accepts")
+    parser.add_argument("--new", action="store_true", help="those that are neither accepted nor known to be killed")
     return parser.parse_args()
 
 
-def _accepted() -> dict[str, str]:
-    """name -> reason."""
+def _accepted() -> dict[str, Accepted]:
+    """By name."""
     rows = tomllib.loads(ACCEPTED.read_text(encoding="utf-8")).get("accepted", [])
     unreasoned = [row.get("name") for row in rows if not row.get("reason", "").strip()]
     if unreasoned:
         raise SystemExit(f"{ACCEPTED.name}: expected a reason for each, found none for {unreasoned}")
-    return {row["name"]: row["reason"] for row in rows}
+    return {row["name"]: Accepted(row["reason"], frozenset(row.get("unless", ()))) for row in rows}
+
+
+def _is_known(mutant: Mutant, accepted: Mapping[str, Accepted]) -> bool:
+    """Accepted, or killed before by a test that is still there."""
+    return mutant.name in accepted or any(is_there(ROOT, test) for test in read_killers().get(mutant.name, ()))
 
 
 @contextmanager
 def _server() -> Iterator[str]:
     """The server of BATON_TEST_SERVER, or one for this run."""
-    import os
-
     given = os.environ.get("BATON_TEST_SERVER")
     if given:
         yield plain_url(given)
@@ -80,37 +101,56 @@ def _server() -> Iterator[str]:
         server.stop()
 
 
-def _workshop(folder: Path, server: str, proofs: Proofs) -> Workshop:
-    folder.mkdir()
-    return Workshop(folder, server, proofs)
-
-
-def _try_all(chosen: Sequence[Mutant], workshops: Sequence[Workshop], there: set[str]) -> list[Verdict]:
+def _try_all(chosen: Sequence[Mutant], workshops: Sequence[Workshop], accepted: Mapping[str, Accepted], there: set[str]) -> list[Verdict]:
     free: Queue[Workshop] = Queue()
     for workshop in workshops:
         free.put(workshop)
     killers, noting = {name: tests for name, tests in read_killers().items() if name in there}, Lock()
+    if len(chosen) > FEW:
+        known = {test for mutant in chosen for test in killers.get(mutant.name, ()) if is_there(ROOT, test)}
+        workshops[0].proofs.prove(sorted(known), workshops[0])
 
-    def judge(mutant: Mutant) -> Verdict:
+    def judge(several: Sequence[Mutant]) -> list[Verdict]:
         workshop = free.get()
         try:
-            verdict = workshop.judge(mutant, killers)
+            verdicts = [workshop.judge(several[0], killers)] if len(several) == 1 else workshop.judge_together(several)
         finally:
             free.put(workshop)
         with noting:
-            print(f"{verdict.word:9}{verdict.seconds:6.1f} s  {mutant.name:90} {verdict.by}", flush=True)
-            if verdict.word == "killed" and verdict.by != "time":
-                killers[mutant.name] = [verdict.by]
-                write_killers(killers)
-            elif verdict.word == "survived" and killers.pop(mutant.name, None):
-                write_killers(killers)
-        return verdict
+            for verdict in verdicts:
+                print(f"{verdict.word:9}{verdict.seconds:6.1f} s  {verdict.mutant.name:90} {verdict.by}", flush=True)
+                _note(verdict, killers)
+        return verdicts
 
+    # The accepted ones first: they run longest.
+    tried = [*_together([m for m in chosen if m.name in accepted], accepted), *([m] for m in chosen if m.name not in accepted)]
     with ThreadPoolExecutor(len(workshops)) as pool:
-        return list(pool.map(judge, chosen))
+        return [verdict for verdicts in pool.map(judge, tried) for verdict in verdicts]
 
 
-def _report(verdicts: Sequence[Verdict], accepted: dict[str, str], gone: Sequence[str]) -> int:
+def _together(several: Sequence[Mutant], accepted: Mapping[str, Accepted]) -> list[list[Mutant]]:
+    """As few groups as it takes to keep apart what `unless` keeps apart."""
+    groups: list[list[Mutant]] = []
+    for mutant in several:
+        apart = accepted[mutant.name].unless
+        fits = (g for g in groups if not any(m.name in apart or mutant.name in accepted[m.name].unless for m in g))
+        group = next(fits, None)
+        if group is None:
+            groups.append([mutant])
+        else:
+            group.append(mutant)
+    return groups
+
+
+def _note(verdict: Verdict, killers: dict[str, list[str]]) -> None:
+    if verdict.word == "killed" and verdict.by != TIME:
+        killers[verdict.mutant.name] = [verdict.by]
+        write_killers(killers)
+    elif verdict.word == "survived" and killers.pop(verdict.mutant.name, None):
+        write_killers(killers)
+
+
+def _report(verdicts: Sequence[Verdict], accepted: Mapping[str, Accepted], gone: Sequence[str]) -> int:
     survivors = [v for v in verdicts if v.word == "survived"]
     unknown = [v for v in survivors if v.mutant.name not in accepted]
     invalid = [v for v in verdicts if v.word == "invalid"]
@@ -118,7 +158,7 @@ def _report(verdicts: Sequence[Verdict], accepted: dict[str, str], gone: Sequenc
     print(f"\n{len(verdicts)} mutants: {sum(v.word == 'killed' for v in verdicts)} killed, {len(survivors)} survived.")
     for verdict in survivors:
         if verdict.mutant.name in accepted:
-            print(f"accepted  {verdict.mutant.name}\n          {accepted[verdict.mutant.name]}")
+            print(f"accepted  {verdict.mutant.name}\n          {accepted[verdict.mutant.name].reason}")
     for verdict in unknown:
         print(f"SURVIVED  {verdict.mutant.name} (line {verdict.mutant.line})\n          without: {verdict.mutant.removed}")
     for verdict in invalid:

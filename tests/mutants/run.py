@@ -1,8 +1,10 @@
 """Put one mutant after another into a copy of the tree, and run the tests that should notice.
 
 The tests that killed a mutant last time run first (killers.json); only if they pass, all of them run, those first that
-killed other mutants of the same file. The first failure ends a run. A run that takes too long counts as killed: a lock
-that nobody lets go of is noticed, too.
+killed other mutants of the same file, and the short fault tests (FAULTS) last. The first failure ends a run. A run that
+takes too long counts as killed: a lock that nobody lets go of is noticed, too.
+
+A workshop migrates one database; every run copies it, with the mutant's functions installed anew.
 """
 
 from __future__ import annotations
@@ -11,23 +13,40 @@ import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 
+import psycopg
+
+from tests.databases import in_database
 from tests.mutants.find import ROOT, Mutant
 
 HERE = Path(__file__).parent
 KILLERS = HERE / "killers.json"
 TESTS = ("tests/commands", "tests/races", "tests/db", "tests/scenarios_db")
+# Real processes that die, stall and are held up; slow, so only for what the others let live.
+FAULTS = tuple(
+    f"tests/faults/test_processes.py::{name}"
+    for name in (
+        "test_R6_a_worker_killed_while_its_statement_waits_in_the_server_has_caused_one_transition",
+        "test_R2_a_replica_held_before_its_acquisition_commits_holds_up_nobody",
+        "test_R4_a_worker_stopped_past_its_lease_and_continued_changes_nothing_of_what_moved_on[effect.after]",
+        "test_R4_a_worker_stopped_past_its_lease_and_continued_changes_nothing_of_what_moved_on[command.before_commit]",
+        "test_R6_kill_9_at_every_fail_point_loses_nothing_and_does_nothing_twice",
+    )
+)
 APART = ("tests/races/test_fifty_users.py",)  # a whole gunicorn: too slow for every mutant
 COPIED = ("engine", "migrations", "worker", "webapp", "cli", "templates", "static", "tests", "pyproject.toml")
 SECONDS = {"killers": 120, "all": 900}
+TIME = "time"  # "killed by": no test, the run did not end
 # Where to look first, by the beginning of a mutant's path; only the order of files, so it may be wrong.
 LIKELY = {
     "engine/db/acquire.py": ("commands/test_acquire", "races/test_leaf_races", "races/test_waits", "commands/test_leases"),
@@ -51,6 +70,15 @@ _FAILED = re.compile(r"^(?:FAILED|ERROR) (\S+\.py(?:::\S.*?)?)(?: - .*)?$", re.M
 
 
 @dataclass(frozen=True, slots=True)
+class Outcome:
+    """Of one run of pytest. `word`: killed | survived | invalid. `by`: the tests that failed, or "time"."""
+
+    word: str
+    by: tuple[str, ...] = ()
+    output: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Verdict:
     """What became of a mutant. `word`: killed | survived | invalid. `by`: the test that noticed, or "time"."""
 
@@ -68,20 +96,29 @@ class Proofs:
         self.passed: set[str] = set()
         self.broken: set[str] = set()
 
-    def sound(self, test: str, run: Callable[[Sequence[str], float], tuple[str, str, str]]) -> bool:
+    def prove(self, tests: Sequence[str], workshop: Workshop) -> None:
+        """Run them all, without a mutant."""
+        outcome = workshop.run(tests, SECONDS["all"], stop_at_first=False)
+        if outcome.word == "survived":
+            self.passed.update(tests)
+        elif outcome.word == "killed" and outcome.by != (TIME,):
+            self.broken.update(outcome.by)
+            self.passed.update(set(tests) - set(outcome.by))
+
+    def sound(self, test: str, workshop: Workshop) -> bool:
         """Whether it passes now, without a mutant; asked once for each test."""
         if test not in self.passed and test not in self.broken:
-            word, _, _ = run([test], SECONDS["killers"])
-            (self.passed if word == "survived" else self.broken).add(test)
+            (self.passed if workshop.run([test], SECONDS["killers"]).word == "survived" else self.broken).add(test)
         return test in self.passed
 
 
 class Workshop:
-    """A copy of the tree in which one mutant at a time is tried."""
+    """A copy of the tree in which mutants are tried. `template`: a migrated database on `server`, to be copied."""
 
-    def __init__(self, folder: Path, server: str, proofs: Proofs) -> None:
-        self.folder, self.server, self.proofs = folder, server, proofs
+    def __init__(self, folder: Path, server: str, template: str, proofs: Proofs) -> None:
+        self.folder, self.server, self.template, self.proofs = folder, server, template, proofs
         self.times = count(int(time.time()) - 10_000_000)
+        folder.mkdir()
         skipped = shutil.ignore_patterns("__pycache__", "*.pyc", ".*cache")
         for name in COPIED:
             if (ROOT / name).is_dir():
@@ -93,23 +130,67 @@ class Workshop:
         """Try it, until it survives or is killed by a test that passes without it."""
         began = time.monotonic()
         while True:
-            word, by, output = self._try(mutant, killers)
-            if word != "killed" or by == "time" or self.proofs.sound(by, self.run):
-                return Verdict(mutant, word, by, time.monotonic() - began, output)
-
-    def _try(self, mutant: Mutant, killers: dict[str, list[str]]) -> tuple[str, str, str]:
-        """Its killers first, then everything."""
-        path = self.folder / mutant.path
-        original = path.read_text(encoding="utf-8")
-        self._write(path, mutant.applied(original))
-        try:
             known = self._still_there(killers.get(mutant.name, ()))
-            outcome = self.run(known, SECONDS["killers"]) if known else None
-            if outcome is None or outcome[0] == "survived":
-                outcome = self.run(ordered(self.folder, mutant, killers), SECONDS["all"])
+            outcome = self._try([mutant], known, SECONDS["killers"]) if known else Outcome("survived")
+            if outcome.word == "survived":
+                outcome = self._try([mutant], ordered(self.folder, mutant, killers), SECONDS["all"])
+            if outcome.word != "killed" or outcome.by == (TIME,) or self.proofs.sound(outcome.by[0], self):
+                return Verdict(mutant, outcome.word, outcome.by[0] if outcome.by else "", time.monotonic() - began, outcome.output)
+
+    def judge_together(self, several: Sequence[Mutant]) -> list[Verdict]:
+        """Those of which each is thought to survive: all in one run, and in halves where that run does not pass.
+
+        What notices one of them notices it beside the others: each takes something away.
+        """
+        if len(several) == 1:
+            return [self.judge(several[0], {})]
+        began = time.monotonic()
+        if self._try(several, ordered(self.folder, several[0], {}), SECONDS["all"]).word == "survived":
+            return [Verdict(mutant, "survived", "", time.monotonic() - began) for mutant in several]
+        middle = len(several) // 2
+        return self.judge_together(several[:middle]) + self.judge_together(several[middle:])
+
+    def _try(self, several: Sequence[Mutant], tests: Sequence[str], seconds: float) -> Outcome:
+        with self._applied(several), self._database(several) as template:
+            return self.run(tests, seconds, template=template)
+
+    @contextmanager
+    def _applied(self, several: Sequence[Mutant]) -> Iterator[None]:
+        """The mutants stand in the files of this copy."""
+        originals = {self.folder / mutant.path: (self.folder / mutant.path).read_text(encoding="utf-8") for mutant in several}
+        changed = dict(originals)
+        for mutant in sorted(several, key=lambda each: each.begin, reverse=True):
+            path = self.folder / mutant.path
+            changed[path] = mutant.applied(changed[path])
+        try:
+            for path, text in changed.items():
+                self._write(path, text)
+            yield
         finally:
-            self._write(path, original)
-        return outcome
+            for path, text in originals.items():
+                self._write(path, text)
+
+    @contextmanager
+    def _database(self, several: Sequence[Mutant]) -> Iterator[str]:
+        """The template, or for functions a copy of it in which they are installed anew."""
+        functions = sorted({mutant.path for mutant in several if mutant.path.endswith(".sql")})
+        if not functions:
+            yield self.template
+            return
+        name = f"{self.template}_functions"
+        with self._admin() as admin:
+            admin.execute(f"CREATE DATABASE {name} TEMPLATE {self.template} STRATEGY file_copy".encode())
+        try:
+            with psycopg.connect(in_database(self.server, name), autocommit=True) as conn:
+                for path in functions:
+                    conn.execute((self.folder / path).read_bytes())
+            yield name
+        finally:
+            with self._admin() as admin:
+                admin.execute(f"DROP DATABASE {name} WITH (FORCE)".encode())
+
+    def _admin(self) -> psycopg.Connection:
+        return psycopg.connect(self.server, autocommit=True)
 
     def _write(self, path: Path, text: str) -> None:
         path.write_text(text, encoding="utf-8")
@@ -118,37 +199,49 @@ class Workshop:
 
     def _still_there(self, tests: Iterable[str]) -> list[str]:
         """Known killers whose test is still in its file."""
-        found = []
-        for test in tests:
-            file, _, name = test.partition("::")
-            path = self.folder / file
-            if path.exists() and f"def {name.split('[')[0]}(" in path.read_text(encoding="utf-8"):
-                found.append(test)
-        return found
+        return [test for test in tests if is_there(self.folder, test)]
 
-    def run(self, tests: Sequence[str], seconds: float) -> tuple[str, str, str]:
-        """(word, by, output) of one run of pytest."""
+    def run(self, tests: Sequence[str], seconds: float, *, template: str = "", stop_at_first: bool = True) -> Outcome:
+        """One run of pytest."""
         command = [sys.executable, "-m", "pytest", "-q", "--tb=short", "-rfE", "-o", "addopts=", "-p", "no:cacheprovider"]
-        command += ["-p", "tests.mutants.patience", "-x", *(f"--ignore={each}" for each in APART)]
+        command += ["-p", "tests.mutants.patience", *(f"--ignore={each}" for each in APART), *(["-x"] if stop_at_first else [])]
         command += [*(f"--deselect={each}" for each in self.proofs.broken), *tests]
-        told = os.environ | {"BATON_TEST_SERVER": self.server}
-        process = subprocess.Popen(command, cwd=self.folder, env=told, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        told = os.environ | {"BATON_TEST_SERVER": self.server, "BATON_TEST_TEMPLATE": template or self.template}
+        process = subprocess.Popen(
+            command, cwd=self.folder, env=told, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True
+        )
         try:
             output, _ = process.communicate(timeout=seconds)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.communicate()
-            return "killed", "time", f"not done within {seconds} s"
+        except BaseException as reason:
+            self._clear_away(process)
+            if isinstance(reason, subprocess.TimeoutExpired):
+                return Outcome("killed", (TIME,), f"not done within {seconds} s")
+            raise
         failed = _FAILED.findall(output)
         if process.returncode == 0:
-            return "survived", "", output
+            return Outcome("survived", output=output)
         if process.returncode != 1 or not failed or INVALID.search(output):
-            return "invalid", "", output
-        return "killed", failed[0], output
+            return Outcome("invalid", output=output)
+        return Outcome("killed", tuple(dict.fromkeys(failed)), output)
+
+    def _clear_away(self, process: subprocess.Popen[str]) -> None:
+        """A run that is not waited for: its processes, and the databases that it made."""
+        os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
+        with self._admin() as admin:
+            for (name,) in admin.execute("SELECT datname FROM pg_database WHERE datname ^@ %s", (f"baton_test_{process.pid}_",)).fetchall():
+                admin.execute(f"DROP DATABASE {name} WITH (FORCE)".encode())
+
+
+def is_there(folder: Path, test: str) -> bool:
+    """Whether a test of that name is still in its file."""
+    file, _, name = test.partition("::")
+    path = folder / file
+    return path.exists() and f"def {name.split('[')[0]}(" in path.read_text(encoding="utf-8")
 
 
 def ordered(folder: Path, mutant: Mutant, killers: dict[str, list[str]]) -> list[str]:
-    """All test files, the likely ones first: what is named like the mutant's file, LIKELY, what killed its neighbours."""
+    """All judges, the likely files first: what is named like the mutant's, LIKELY, what killed its neighbours."""
     neighbours = Counter(test.split("::")[0] for name, tests in killers.items() if name.split("::")[0] == mutant.path for test in tests)
     likely = next((files for path, files in LIKELY.items() if mutant.path.startswith(path)), ())
     places = {f"tests/{name}.py": place for place, name in enumerate(likely)}
@@ -158,7 +251,7 @@ def ordered(folder: Path, mutant: Mutant, killers: dict[str, list[str]]) -> list
     def rank(file: str) -> tuple[bool, int, int]:
         return stem not in file, places.get(file, len(places)), -neighbours[file]
 
-    return sorted((file for file in files if file not in APART), key=rank)
+    return [*sorted((file for file in files if file not in APART), key=rank), *FAULTS]
 
 
 def read_killers() -> dict[str, list[str]]:

@@ -22,6 +22,7 @@ from engine.bpmn.definition import (
     StartConfig,
     ThrowConfig,
 )
+from engine.bpmn.event_checks import event_gateways
 from engine.bpmn.names import Element
 from engine.bpmn.support import Supported
 
@@ -232,27 +233,6 @@ def _name_same_codes(structure: Structure, events: Iterable[str], where: str, wh
                 structure.problem(key, f"catches {said} like {other!r} {where}", why)
 
 
-def _event_gateways(structure: Structure) -> None:
-    """10.6.6: an event-based gateway leads to two or more catch events, which have no other way in."""
-    for key, node in structure.nodes.items():
-        if node.kind != "event_based_gateway":
-            continue
-        drawn = structure.drawn.get(key, 0)
-        if drawn < 2:
-            structure.problem(key, f"has {drawn} outgoing flows", "two or more, each to an event")
-        for flow in (structure.flows[each] for each in node.outgoing):
-            target = structure.nodes[flow.target]
-            if not isinstance(target.config, CatchConfig) or target.config.link is not None:
-                what = f"is an event-based gateway followed by {named(structure.sources[target.id])}"
-                structure.problem(key, what, "only intermediate catch events with a timer, a message or a condition behind it")
-            elif len(target.incoming) > 1:
-                structure.problem(
-                    target.id,
-                    f"follows the event-based gateway {key!r} and has {len(target.incoming)} incoming flows",
-                    "only the flow from the gateway",
-                )
-
-
 def _links(structure: Structure) -> None:
     """10.5.5: a link leads from one or more throws to the one catch of its name in the same scope, and not by flows."""
     catches: dict[tuple[str | None, str], str] = {}
@@ -352,7 +332,7 @@ def _reachability(structure: Structure) -> None:
         for following in _onward(structure, key):
             backwards.setdefault(following, []).append(key)
     begun = [key for starts in structure.starts.values() for key in starts]
-    begun += [key for key, node in structure.nodes.items() if node.kind == EVENT_SUBPROCESS]
+    begun += [key for key, node in structure.nodes.items() if node.kind == EVENT_SUBPROCESS or getattr(node.config, "begins", False)]
     reached = _spread(begun, lambda key: _onward(structure, key))
     finals = (key for key, node in structure.nodes.items() if not node.outgoing and key not in structure.links)
     ending = _spread(finals, lambda key: backwards.get(key, ()))
@@ -389,7 +369,7 @@ RULES: tuple[Callable[[Structure], None], ...] = (
     _listed_flows,
     _conditions,
     _boundaries,
-    _event_gateways,
+    event_gateways,
     _gateway_directions,
     _links,
     _receivers_that_start,

@@ -257,6 +257,13 @@ class ReceiveTaskConfig:
 
 
 @dataclass(frozen=True, slots=True)
+class EventGatewayConfig:
+    """kind `event_based_gateway` (10.6.6). `begins`: the first of its events starts an instance (instantiate)."""
+
+    begins: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class SubprocessConfig:
     """kinds `subprocess` (13.3.4) and `event_subprocess` (13.5.4). `inputs` are set in its own scope when it is entered, and go with it."""
 
@@ -273,5 +280,5 @@ class EndConfig:
     escalation: str | None = None  # the code of the escalation that is thrown
 
 
-# Other kinds: exclusive_gateway, inclusive_gateway, parallel_gateway, event_based_gateway, task, manual_task (config None;
+# Other kinds: exclusive_gateway, inclusive_gateway, parallel_gateway, task, manual_task (config None;
 # a subprocess without inputs may have none too). A send_task has a ServiceTaskConfig, or the MessageConfig of what it sends.

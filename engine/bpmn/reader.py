@@ -14,7 +14,7 @@ from types import MappingProxyType
 from engine.bpmn import checks, elements, loops, names, support
 from engine.bpmn.conditions import condition
 from engine.bpmn.context import Context, named
-from engine.bpmn.definition import BoundaryConfig, CatchConfig, Flow, Node, Problem, ProcessDefinition, ThrowConfig
+from engine.bpmn.definition import BoundaryConfig, CatchConfig, EventGatewayConfig, Flow, Node, Problem, ProcessDefinition, ThrowConfig
 from engine.bpmn.names import BPMN, Element
 from engine.bpmn.references import Places, check_ids, resolve_event_definitions
 from engine.bpmn.support import TABLE, Supported
@@ -369,6 +369,8 @@ class _Process:
                 starts.setdefault(key, [])
             if self.table[key].role == "start" or getattr(node.config, "instantiate", False):
                 starts.setdefault(node.parent, []).append(key)
+            elif isinstance(node.config, EventGatewayConfig) and node.config.begins and node.parent is None:
+                starts[None] += [self.flows[flow].target for flow in node.outgoing]  # each of its events starts an instance
         return {scope: tuple(found) for scope, found in starts.items()}
 
     def _event_subprocesses(self) -> dict[str | None, tuple[str, ...]]:

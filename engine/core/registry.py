@@ -15,7 +15,7 @@ from engine.core.snapshot import Completed, Continued, EventOccurred
 
 if TYPE_CHECKING:
     from engine.core.run import Run
-    from engine.core.state import Token
+    from engine.core.state import Scope, Token
 
 
 class Behaviour:
@@ -29,6 +29,10 @@ class Behaviour:
     def enter(self, run: Run, token: Token, node: Node) -> None:
         """A token arrived. Either give it a leaf to wait for (`token.wait_for`), or send it on (`run.leave`)."""
         raise NotImplementedError(f"{type(self).__name__} does not say what happens when a token enters")
+
+    def start_at(self, run: Run, scope: Scope, node: Node) -> None:
+        """A scope begins with a token here."""
+        run.enter(run.spawn(scope, node.id), node)
 
     def completed(self, run: Run, token: Token, node: Node, trigger: Completed) -> None:
         """The work that the token waited for ended well."""

@@ -162,7 +162,8 @@ class Run:
 
     def begin_at(self, scope: Scope, element_id: str) -> None:
         """A new token enters the start event of a scope (13.5.1)."""
-        self.enter(self.spawn(scope, element_id), scope.definition.nodes[element_id])
+        node = scope.definition.nodes[element_id]
+        behaviour_of(node).start_at(self, scope, node)
 
     def work(self) -> None:
         """Move tokens until every one of them waits, rests or has ended."""

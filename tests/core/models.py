@@ -18,6 +18,7 @@ from engine.bpmn.definition import (
     EndConfig,
     ErrorConfig,
     EscalationConfig,
+    EventGatewayConfig,
     Flow,
     MessageConfig,
     MultiInstance,
@@ -158,8 +159,9 @@ def inc(name: str = "") -> Node:
     return Node("", "inclusive_gateway", name=name)
 
 
-def first_event() -> Node:
-    return Node("", "event_based_gateway")
+def first_event(*, begins: bool = False) -> Node:
+    """`begins`: the first of its events starts an instance."""
+    return Node("", "event_based_gateway", config=EventGatewayConfig(begins))
 
 
 def sub(inputs: Mapping[str, str] = {}) -> Node:
@@ -232,7 +234,7 @@ def model(
         name="Model",
         nodes={name: _wired(node, flows, nodes, parents.get(name), defaults) for name, node in nodes.items()},
         flows=flows,
-        starts=_starts(nodes, parents),
+        starts=_starts(nodes, parents, flows),
         event_subprocesses=_event_subprocesses(nodes, parents),
         links=_links(nodes, parents),
     )
@@ -271,9 +273,12 @@ def _links(nodes: Mapping[str, Node], parents: Mapping[str, str]) -> dict[str, s
     return {name: catches[parents.get(name), link] for name, link in throws.items()}
 
 
-def _starts(nodes: Mapping[str, Node], parents: Mapping[str, str]) -> dict[str | None, tuple[str, ...]]:
+def _starts(nodes: Mapping[str, Node], parents: Mapping[str, str], flows: Mapping[str, Flow]) -> dict[str | None, tuple[str, ...]]:
     starts: dict[str | None, tuple[str, ...]] = {}
     for name, node in nodes.items():
         if node.kind == "start_event" or getattr(node.config, "instantiate", False):
             starts[parents.get(name)] = (*starts.get(parents.get(name), ()), name)
+        elif getattr(node.config, "begins", False):
+            behind = (flow.target for flow in flows.values() if flow.source == name)
+            starts[None] = (*starts.get(None, ()), *behind)
     return starts

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from engine.bpmn import names
 from engine.bpmn.context import Context, named
+from engine.bpmn.definition import EventGatewayConfig
 from engine.bpmn.names import Element
 from engine.bpmn.support import Supported, register
 
@@ -19,8 +20,7 @@ def parse(element: Element, context: Context) -> None:
     """A gateway is all structure: it has no configuration."""
 
 
-def parse_event_based(element: Element, context: Context) -> None:
-    if names.flag(element.get("instantiate"), default=False):
-        context.problem(element, f"{named(element)} starts instances (instantiate)", "a start event before it")
+def parse_event_based(element: Element, context: Context) -> EventGatewayConfig:
     if (kind := element.get("eventGatewayType", "Exclusive")) != "Exclusive":
         context.problem(element, f"{named(element)} has the type {kind}", "eventGatewayType Exclusive")
+    return EventGatewayConfig(begins=names.flag(element.get("instantiate"), default=False))

@@ -1,7 +1,7 @@
 """Event-based gateway (10.6.6, 13.4.4): one token waits for several events at once, the first one takes it.
 
-Each event behind the gateway is a leaf of that token. The winner's behaviour calls `win`; the others go by cascade with
-the token's old row.
+Each event behind the gateway is a leaf of that token. The winner's behaviour calls `choices.win`; the others go by cascade with
+the token's old row. One that starts instances is never entered: the first event begins behind it (`choices.begin_behind`).
 """
 
 from collections.abc import Mapping
@@ -18,7 +18,7 @@ class EventBasedGateway(Behaviour):
     def enter(self, run: Run, token: Token, node: Node) -> None:
         definition = token.scope.definition
         events = [definition.nodes[definition.flows[flow_id].target] for flow_id in node.outgoing]
-        for event in sorted(events, key=lambda event: event.config.condition is None):
+        for event in sorted(events, key=lambda event: getattr(event.config, "condition", None) is None):
             arm(run, token, event)
             if occurs_at_once(run, token):  # then nothing else is waited for
                 return

@@ -1,4 +1,4 @@
-"""Intermediate catch events (10.5.4, 13.5.2): a timer or a message, on its own or behind an event-based gateway; a link.
+"""Intermediate catch events (10.5.4, 13.5.2): a timer, message or condition, alone or behind an event-based gateway; a link.
 
 A cycle with a count sends a token at each occurrence, the last one its own; behind a gateway, and without a count, the first
 occurrence is the only one.
@@ -6,11 +6,11 @@ occurrence is the only one.
 
 from engine.bpmn.definition import Node, TimerConfig
 from engine.core.catching import arm, arm_again, caught
-from engine.core.effects import InvariantBroken
+from engine.core.choices import begin_behind, win
 from engine.core.registry import Behaviour, register
 from engine.core.run import Run
 from engine.core.snapshot import EventOccurred
-from engine.core.state import Token
+from engine.core.state import Scope, Token
 from engine.core.timers import is_counted
 from engine.expressions import ExpressionError
 
@@ -25,7 +25,7 @@ class IntermediateCatchEvent(Behaviour):
     def occurred(self, run: Run, token: Token, node: Node, trigger: EventOccurred) -> None:
         caught(run, token, node, trigger)
         if token.element_id != node.id:
-            self._win(run, token, node)
+            win(run, token, node)
         elif self._goes_on(run, token, node, trigger):
             run.emerge(run.spawn(token.scope, node.id), node)
             return
@@ -43,17 +43,8 @@ class IntermediateCatchEvent(Behaviour):
             return True
         return bool(token.leaves)
 
-    def _win(self, run: Run, token: Token, node: Node) -> None:
-        """The gateway's token goes on over the flow to this event; what it waited for besides is left behind."""
-        gateway, flows = token.node, token.scope.definition.flows
-        flow_id = next((flow_id for flow_id in gateway.outgoing if flows[flow_id].target == node.id), None)
-        if gateway.kind != "event_based_gateway" or flow_id is None:
-            raise InvariantBroken(f"token {token.id}: expected it at {node.id} or at a gateway before it, found it at {gateway.id}")
-        run.record(token.scope, "element_left", gateway.id)
-        run.shed(token)
-        run.record(token.scope, "flow_taken", flow_id)
-        token.element_id, token.flow_id = node.id, None  # its event is behind it: a retry only leaves again
-        run.record(token.scope, "element_entered", node.id)
+    def start_at(self, run: Run, scope: Scope, node: Node) -> None:
+        begin_behind(run, scope, node)
 
 
 register("intermediate_catch_event", IntermediateCatchEvent())

@@ -1,14 +1,18 @@
-"""Receive task (10.3.3.3, 13.3.3): waits for a message. One that instantiates has its message when a token enters it."""
+"""Receive task (10.3.3.3, 13.3.3): waits for a message, alone or behind an event-based gateway (10.6.6).
+
+One that instantiates has its message when a token enters it.
+"""
 
 from typing import cast
 
 from engine.bpmn.definition import Node, ReceiveTaskConfig
 from engine.core.activity import Activity
 from engine.core.catching import arm, caught
+from engine.core.choices import begin_behind, win
 from engine.core.registry import register
 from engine.core.run import Run
 from engine.core.snapshot import EventOccurred
-from engine.core.state import Token
+from engine.core.state import Scope, Token
 
 
 class ReceiveTask(Activity):
@@ -23,7 +27,15 @@ class ReceiveTask(Activity):
 
     def occurred(self, run: Run, token: Token, node: Node, trigger: EventOccurred) -> None:
         caught(run, token, node, trigger)
+        if token.element_id != node.id:
+            win(run, token, node)
         run.leave(token)
+
+    def start_at(self, run: Run, scope: Scope, node: Node) -> None:
+        if node.incoming:
+            begin_behind(run, scope, node)
+        else:
+            super().start_at(run, scope, node)
 
 
 register("receive_task", ReceiveTask())

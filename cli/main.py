@@ -26,6 +26,7 @@ COMMANDS = {
     "deploy": ("cli.models", "deploy"),
     "check": ("cli.models", "check"),
     "start": ("cli.models", "start"),
+    "bpmn": ("cli.models", "bpmn"),
     "samples": ("cli.samples.commands", "samples"),
     "config": ("cli.database", "config"),
     "bench": ("cli.bench.commands", "bench"),

@@ -11,6 +11,7 @@ from typing import Any
 import click
 
 from cli.database import as_json, database, place, refused
+from engine.bpmn import coverage
 from engine.bpmn.definition import Problem
 from engine.bpmn.reader import read_files
 from engine.commands.deploy import deploy as deploy_command
@@ -91,3 +92,21 @@ def _parsed(variables: Iterable[str]) -> dict[str, Any]:
 def _warn(warnings: Iterable[Problem]) -> None:
     for warning in warnings:
         click.echo(f"warning: {place(warning)}", err=True)
+
+
+@click.command()
+@click.option(
+    "--document",
+    metavar="FILE",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="Write the tables of docs/bpmn.md anew into this file.",
+)
+def bpmn(document: Path | None) -> None:
+    """Every element of BPMN and what happens to it here, beside other engines."""
+    if document is None:
+        click.echo(coverage.tables(), nl=False)
+        return
+    try:
+        document.write_text(coverage.document(document.read_text(encoding="utf-8")), encoding="utf-8")
+    except ValueError as problem:
+        raise click.ClickException(f"{document}: {problem}") from problem

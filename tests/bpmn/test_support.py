@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
-from engine.bpmn import support
+import pytest
+
+from engine.bpmn import coverage, support
 from engine.bpmn.definition import (
     BoundaryConfig,
     CatchConfig,
@@ -26,18 +27,31 @@ from tests.bpmn.models import around, model
 PAGE = (Path(__file__).parents[2] / "docs" / "bpmn.md").read_text()
 
 
-def documented() -> set[tuple[str, str | None]]:
-    rows: set[tuple[str, str | None]] = set()
-    for tag, events in re.findall(r"^\| `(\w+)` \| ([^|]*)\|", PAGE, re.MULTILINE):
-        found = re.findall(r"`(\w+EventDefinition)`", events)
-        rows |= {(tag, event) for event in found}
-        if not found or "none" in events:
-            rows.add((tag, None))
-    return rows
+def test_the_page_has_the_tables_that_the_table_of_what_is_supported_makes() -> None:
+    assert coverage.document(PAGE) == PAGE, "run: .venv/bin/python -m cli.main bpmn --document docs/bpmn.md"
 
 
-def test_the_page_lists_what_the_table_holds() -> None:
-    assert documented() == set(support.TABLE)
+def test_every_row_has_a_text() -> None:
+    assert coverage.without_text() == [], "write it in engine/bpmn/coverage/elements.py or events.py"
+    assert all(row.here and all(row.elsewhere) for row in coverage.ROWS)
+    keys = [(row.part, row.what) for row in coverage.ROWS]
+    assert len(keys) == len(set(keys))
+
+
+def test_an_element_without_a_text_is_noticed_and_one_that_is_gone_is_told_as_refused() -> None:
+    with support.registered("odd", support.Supported("odd", "activity", lambda element, context: None)):
+        assert coverage.without_text() == ["odd with no event definition"]
+    assert "| `manualTask` | done outside the engine" in coverage.tables()
+    supported = support.TABLE.pop(("manualTask", None))
+    try:
+        assert "| `manualTask` | **refused** at deployment |" in coverage.tables()
+    finally:
+        support.TABLE["manualTask", None] = supported
+
+
+def test_a_page_without_a_place_for_the_tables_is_named() -> None:
+    with pytest.raises(ValueError, match="found neither"):
+        coverage.document("# BPMN")
 
 
 def test_every_kind_has_the_configuration_that_it_documents() -> None:

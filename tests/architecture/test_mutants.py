@@ -41,5 +41,5 @@ def test_each_kind_of_what_is_removed_is_found():
 def test_what_is_accepted_is_there_and_has_a_reason():
     names = {mutant.name for mutant in FOUND}
     assert [row["name"] for row in ACCEPTED if row["name"] not in names] == []
-    assert [row["name"] for row in ACCEPTED if len(row.get("reason", "")) < 20] == []
+    assert [row["name"] for row in ACCEPTED if not re.match("Equivalent|Unreachable", row.get("reason", ""))] == []
     assert [row["name"] for row in ACCEPTED if not names.issuperset(row.get("unless", ()))] == []

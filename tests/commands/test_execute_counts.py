@@ -72,6 +72,15 @@ def test_the_mix_of_a_single_path_costs_two_two_one_two(conn: psycopg.Connection
     assert count(monkeypatch, lambda: complete_task(conn, task, actor=ADA, variables={}, request_id="d")) == 2
 
 
+def test_a_start_by_memory_passes_by_a_newer_version_that_is_being_deleted(
+    conn: psycopg.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    deployed(conn, model("start -> a -> end", a=user()))
+    started(conn)
+    deployed(conn, model("start -> a -> end", a=user()), version=2, status="deleting")
+    assert count(monkeypatch, lambda: start_instance(conn, "model", actor=ADA, variables={}, request_id="s")) == 1
+
+
 def test_lock_first_after_a_read_costs_three(conn: psycopg.Connection, monkeypatch: pytest.MonkeyPatch) -> None:
     deployed(conn, model("start -> par -> a -> par2 -> end", "par -> b -> par2", a=user(**ASSIGNED), b=service(), par=par(), par2=par()))
     started(conn)

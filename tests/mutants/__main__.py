@@ -143,11 +143,12 @@ def _together(several: Sequence[Mutant], accepted: Mapping[str, Accepted]) -> li
 
 
 def _note(verdict: Verdict, killers: dict[str, list[str]]) -> None:
+    """Here and in the file, which another run may have written meanwhile."""
     if verdict.word == "killed" and verdict.by != TIME:
         killers[verdict.mutant.name] = [verdict.by]
-        write_killers(killers)
+        write_killers(read_killers() | {verdict.mutant.name: [verdict.by]})
     elif verdict.word == "survived" and killers.pop(verdict.mutant.name, None):
-        write_killers(killers)
+        write_killers({name: tests for name, tests in read_killers().items() if name != verdict.mutant.name})
 
 
 def _report(verdicts: Sequence[Verdict], accepted: Mapping[str, Accepted], gone: Sequence[str]) -> int:

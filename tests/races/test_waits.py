@@ -231,6 +231,23 @@ def test_S25_a_start_event_gets_no_job_for_a_message_that_has_expired(conn: Conn
     assert rows.one(conn, "SELECT count(*) FROM job") == 0
 
 
+def test_a_delivery_that_opens_a_subscription_has_its_keys_before_it_waits_for_the_message(conn: Connection, database_url: str) -> None:
+    """The order of locks: whoever waits for a message waits for nothing after it."""
+    stored(conn)
+    cases.deployed(conn, model("start -> wait -> again -> end", wait=catch(on="PAID"), again=catch(on="SHIPPED")))
+    cases.started(conn, business_key="7")
+    (lease,) = cases.acquired(conn)
+    keys = "SELECT objid::bigint & 4294967295, mode FROM pg_locks WHERE locktype = 'advisory' AND granted AND pid = %s"
+    with connect(database_url) as other:
+        other.execute("BEGIN")
+        assert other.execute("SELECT 1 FROM message FOR UPDATE").rowcount == 1
+        contender = Contender(database_url, lambda c: deliver_message(c, lease)).seen_waiting(conn)
+        number = rows.one(conn, "SELECT baton_key_number('', 'SHIPPED', '7') & 4294967295")
+        assert conn.execute(keys, (contender.pid,)).fetchall() == [(number, "ShareLock")]
+        other.execute("COMMIT")
+    assert isinstance(contender.outcome(), ItemDone)
+
+
 # ---- leases
 
 ALL = pytest.mark.parametrize("table", list(WORK))

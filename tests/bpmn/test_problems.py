@@ -42,7 +42,6 @@ def test_S48_every_fault_of_three_files_is_named_with_its_element_and_line() -> 
 
 
 UNSUPPORTED = [
-    ('<complexGateway id="x" name="Odd"/>', "complexGateway 'Odd' is not supported"),
     ('<scriptTask id="x" scriptFormat="javascript"><script>a = 1</script></scriptTask>', "scriptTask 'x' has a script in javascript"),
     ('<businessRuleTask id="x" camunda:decisionRef="dish"/>', "refers to the decision table 'dish'"),
     (f'<businessRuleTask id="x">{TABLE_CALLED}</businessRuleTask>', "the decision table 'dish'"),

@@ -39,6 +39,7 @@ HEARTBEAT_SECONDS = 15
 REMEMBERED = 20_000  # events of the overlap that the tail recognises
 TOPICS = ("inbox", "task", "instance", "definition", "operations")
 SPARE_THREADS = 8  # threads that streams never take
+PER_PERSON = 8  # streams that one person holds in this process at most: further windows poll, and other people find room
 
 
 @dataclass(eq=False)
@@ -85,9 +86,11 @@ class Hub:
         _hubs.add(self)
 
     def join(self, subscriber: Subscriber) -> bool:
-        """Whether there was room."""
+        """Whether there was room, in all and for this person."""
+        actor = subscriber.actor
         with self._lock:
-            if len(self._subscribers) >= self.cap:
+            own = sum(1 for each in self._subscribers if (each.actor.tenant_id, each.actor.username) == (actor.tenant_id, actor.username))
+            if len(self._subscribers) >= self.cap or own >= PER_PERSON:
                 return False
             self._subscribers.add(subscriber)
             if subscriber.since is not None:

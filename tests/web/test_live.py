@@ -14,7 +14,7 @@ from engine.commands.tasks import claim
 from engine.db.session import connect
 from tests.web.conftest import Browser
 from tests.web.tasks import open_task
-from webapp.live import Hub, Subscriber
+from webapp.live import PER_PERSON, Hub, Subscriber
 
 Client = Callable[[str], Browser]
 ADA = Actor("ada", groups=frozenset({"clerks"}))
@@ -80,6 +80,18 @@ def test_there_are_no_more_streams_than_the_cap(hub: Hub) -> None:
     for _ in range(4):
         listen(hub, ADA, "inbox")
     assert not hub.join(Subscriber(ADA, frozenset({"inbox"})))
+
+
+def test_one_person_cannot_take_all_the_streams(database_url: str) -> None:
+    hub = Hub(database_url, cap=PER_PERSON + 2)
+    held = [listen(hub, ADA, "inbox") for _ in range(PER_PERSON)]
+    assert not hub.join(Subscriber(ADA, frozenset({"inbox"})))
+    held.append(listen(hub, CY, "inbox"))
+    hub.leave(held[0])
+    held.append(listen(hub, ADA, "inbox"))
+    for subscriber in held:
+        hub.leave(subscriber)
+    assert hub.wait_until_idle(seconds=10)
 
 
 def test_the_tail_survives_a_lost_connection(hub: Hub, committed_db: psycopg.Connection, database_url: str) -> None:

@@ -16,6 +16,7 @@ from engine.core.lifecycle import MAPS, MARKS
 from engine.core.values import Variable
 from webapp import filters
 from webapp.app import create_app
+from webapp.operations.failed import LINE, split_error
 from webapp.security import local_path
 
 NOW = datetime(2026, 11, 30, 13, 26, 11, tzinfo=UTC)
@@ -105,3 +106,11 @@ def test_initials(name: str, letters: str) -> None:
 )
 def test_only_paths_of_this_site_are_gone_back_to(target: str | None, path: str) -> None:
     assert local_path(target, "/") == path
+
+
+def test_S34_a_long_error_is_shortened_in_the_list_of_failed_work_at_the_end_of_a_word() -> None:
+    title, rest = split_error("LedgerTimeout: no answer from " + "ledger " * 50_000 + "\nTraceback")
+    assert (title, rest[:9], rest[-9:]) == ("LedgerTimeout", "no answer", " ledger …")
+    assert len(title) + len(rest) < LINE + 2
+    assert split_error("LedgerTimeout: no answer") == ("LedgerTimeout", "no answer")
+    assert len(split_error("x" * 300_000)[0]) == LINE + 2

@@ -25,6 +25,7 @@ from webapp.operations.words import element_name, first_line
 
 KINDS = ("job", "external_task", "delivery", "token")
 ATTEMPTS = 3
+LINE = 240  # characters of an error that the list shows
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,9 +61,14 @@ def grouped(items: Iterable[FailedItem]) -> list[ErrorGroup]:
     return sorted(groups, key=lambda group: (-len(group.items), group.title))
 
 
+def shortened(line: str) -> str:
+    """A long line up to the end of a word; the page of the item has all of it."""
+    return line if len(line) <= LINE else line[:LINE].rsplit(" ", 1)[0] + " …"
+
+
 def split_error(message: str) -> tuple[str, str]:
     """("LedgerTimeout", "no answer from ledger.example"): an exception's name, or the whole line."""
-    line = first_line(message)
+    line = shortened(first_line(message))
     title, colon, rest = line.partition(": ")
     return (title, rest) if colon and " " not in title else (line, "")
 

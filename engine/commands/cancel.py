@@ -113,6 +113,7 @@ def _mark(conn: Connection, root_id: UUID, actor: Actor, reason: str, request: R
     try:
         with transaction(conn):
             loaded = lock_case(conn, "instance", root_id)
+            # Re-check after the lock: it may have ended, or been marked, while we waited.
             refused = _judge(conn, loaded, actor, reason)
             if refused is not None or loaded is None or loaded.snapshot is None:
                 return refused or Rejected(Refusal.NOT_FOUND)

@@ -140,6 +140,7 @@ def write(conn: psycopg.Connection[Any], change: Change) -> datetime | None:
 def _take_message(cursor: psycopg.Cursor[Any], change: Change, parameters: Mapping[str, Any]) -> None:
     opened = parameters.get("subscription_ids", []), parameters.get("job_ids", [])
     row = cursor.execute(TAKE_MESSAGE, (change.takes_message, *opened, change.start_subscription, new_id())).fetchone()
+    # Re-check after the lock: the message may have been taken, or have expired, while we waited.
     if row is None or not row[0]:
         raise MessageGone(f"message {change.takes_message}: taken by somebody else, or expired")
 

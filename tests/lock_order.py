@@ -6,7 +6,7 @@ and what breaks the documented order fails the test in which it happened. Nothin
 
     goes down     a level below one that the transaction holds (the root or definition that it has is free to it)
     two leaves    without a root or definition: a second leaf row, or several in one statement, not SKIP LOCKED
-    waits         without a root or definition: for keys, a message or an earlier statement's repeat, a leaf in hand
+    waits         without a root or definition: for keys, a message or an earlier statement's repeat, a leaf (of a case) in hand
     keys twice    message keys are taken once
     undeclared    a lock that neither a fragment nor a function of locks.py declares
 
@@ -30,7 +30,7 @@ import psycopg
 import pytest
 from psycopg.pq import TransactionStatus
 
-from engine.db.locks import FRAGMENTS, FUNCTIONS, TABLES, Level
+from engine.db.locks import FRAGMENTS, FUNCTIONS, OF_NO_CASE, TABLES, Level
 
 ROOT = Path(__file__).parents[1]
 ENGINE = str(ROOT / "engine")
@@ -40,7 +40,7 @@ OWNERS = {Level.DEPLOYMENT, Level.ROOT, Level.DEFINITION}
 _FOUND = re.compile(
     r"(?P<spelled>\bFOR\s+(?:NO\s+KEY\s+UPDATE|UPDATE|KEY\s+SHARE|SHARE)\b(?:\s+OF\s+\w+)?)(?P<skips>\s+SKIP\s+LOCKED)?"
     r"|(?P<advisory>\bpg_advisory_\w*lock\w*)"
-    r"|\b(?P<function>baton_(?:lock|open|take|cancel)\w*)\s*\("
+    r"|\b(?P<function>baton_(?:lock|open|take|cancel|spread)\w*)\s*\("
     r"|\b(?:UPDATE|DELETE\s+FROM)\s+(?P<changed>\w+)"
     r"|\bINSERT\s+INTO\s+(?P<asked>request)\b",
     re.IGNORECASE,
@@ -145,7 +145,7 @@ class Transaction:
 
     def _wrong(self, lock: Lock) -> str:
         levels = [held.level for held, _ in self.held if held.level is not None]
-        owner = OWNERS.intersection(levels)
+        owner = bool(OWNERS.intersection(levels)) or any(held.table in OF_NO_CASE for held, _ in self.held)
         leaf_before = any(held.level is Level.LEAF for held, _ in self.held)
         match lock.level:
             case None:

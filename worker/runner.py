@@ -15,8 +15,10 @@ from typing import Any
 from engine.commands import deliveries, jobs, leases
 from engine.commands.cancel import cancel_some
 from engine.commands.deliver_message import deliver_message
-from engine.commands.outcome import CaseShrunk, ItemDone, ItemFailed, ItemReleased, Lease, Refusal, Rejected
+from engine.commands.outcome import CaseShrunk, ItemDone, ItemFailed, ItemReleased, Lease, Refusal, Rejected, SignalSpread
+from engine.commands.signals import receive_signal, spread_signal
 from engine.commands.start_by_timer import start_by_timer
+from engine.commands.thrown_messages import publish_thrown
 from engine.config import Settings
 from engine.db.acquire import Acquired
 from engine.db.load import Work
@@ -112,8 +114,14 @@ class Runner:
                 return self._take(item, lambda conn: deliver_message(conn, item.lease))
             case "continue":
                 return self._take(item, lambda conn: jobs.continue_loop(conn, item.lease))
+            case "signal":
+                return self._take(item, lambda conn: receive_signal(conn, item.lease))
+            case "throw" if item.row.topic == "message":
+                return self._take(item, lambda conn: publish_thrown(conn, item.lease))
+            case "throw":
+                return self._in_steps(item, spread_signal)
             case "cancel":
-                return self._cancel(item)
+                return self._in_steps(item, cancel_some)
         raise ValueError(f"job {item.row.item_id}: expected a kind this worker asked for, found {item.row.job_kind!r}")
 
     def _take(self, item: Item, step: Callable[[Connection], Any]) -> Any:
@@ -123,11 +131,11 @@ class Runner:
             return self.hand_back(item, because=outcome.refusal, started=True)
         return outcome
 
-    def _cancel(self, item: Item) -> Any:
-        """Take a large case apart, step by step under one lease. Told to stop, another worker goes on where this one was."""
+    def _in_steps(self, item: Item, step: Callable[[Connection, Lease], Any]) -> Any:
+        """What is too large for one transaction, step by step under one lease. Told to stop, another worker goes on from there."""
         while True:
-            outcome = self._report(item, lambda conn: cancel_some(conn, item.lease))
-            if not isinstance(outcome, CaseShrunk):
+            outcome = self._report(item, lambda conn: step(conn, item.lease))
+            if not isinstance(outcome, CaseShrunk | SignalSpread):
                 return outcome
             if item.held.lost.is_set():
                 return "dropped"

@@ -32,6 +32,7 @@ class Context:
     messages: dict[str, Element] = field(default_factory=dict)  # root elements by id
     errors: dict[str, Element] = field(default_factory=dict)
     escalations: dict[str, Element] = field(default_factory=dict)
+    signals: dict[str, Element] = field(default_factory=dict)
     _read: set[tuple[Element, str]] = field(default_factory=set)  # holding the element keeps its identity
 
     # ---- reporting

@@ -117,10 +117,11 @@ class FormField:
 
 @dataclass(frozen=True, slots=True)
 class StartConfig:
-    """kind `start_event`. At most one of timer, message, condition, error, escalation; these three only in event subprocesses."""
+    """kind `start_event`. At most one of timer, message, signal, and, in event subprocesses only, condition, error, escalation."""
 
     timer: TimerConfig | None = None
     message: MessageConfig | None = None
+    signal: SignalConfig | None = None
     condition: ConditionConfig | None = None
     error: ErrorConfig | None = None
     escalation: EscalationConfig | None = None
@@ -180,13 +181,34 @@ class ConditionConfig:
 
 @dataclass(frozen=True, slots=True)
 class MessageConfig:
-    """A message event definition (10.5.5). `key` None: the business key. `destination`: an outbox target, throws only."""
+    """A message event definition (10.5.5). `key` None: the business key. `destination`: an outbox target, throws only.
+
+    A throw without a destination is for our own processes: `sends` are the variables that go along.
+    """
 
     name: Expression
     key: Expression | None = None
     destination: Expression | None = None
     method: str = "POST"
-    body: Expression | None = None  # None: all variables of the scope
+    body: Expression | None = None  # None: to a destination, all variables of the scope
+    sends: Sent | None = None
+    time_to_live: float = 3600.0  # seconds that it is kept if nobody waits; 0: not at all
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """The variables that go along with what is thrown: those named, each with its value, or all that are visible."""
+
+    variables: tuple[tuple[str, Expression], ...] = ()
+    everything: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class SignalConfig:
+    """A signal event definition (10.5.5). `sends`: of a throw."""
+
+    name: Expression
+    sends: Sent | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,12 +230,13 @@ class EscalationConfig:
 
 @dataclass(frozen=True, slots=True)
 class BoundaryConfig:
-    """kind `boundary_event` (13.5.3). Exactly one of timer, message, condition, error, escalation."""
+    """kind `boundary_event` (13.5.3). Exactly one of timer, message, signal, condition, error, escalation."""
 
     attached_to: str
     interrupting: bool = True
     timer: TimerConfig | None = None
     message: MessageConfig | None = None
+    signal: SignalConfig | None = None
     condition: ConditionConfig | None = None
     error: ErrorConfig | None = None
     escalation: EscalationConfig | None = None
@@ -221,19 +244,21 @@ class BoundaryConfig:
 
 @dataclass(frozen=True, slots=True)
 class CatchConfig:
-    """kind `intermediate_catch_event`. Exactly one of timer, message, condition, link (its name)."""
+    """kind `intermediate_catch_event`. Exactly one of timer, message, signal, condition, link (its name)."""
 
     timer: TimerConfig | None = None
     message: MessageConfig | None = None
+    signal: SignalConfig | None = None
     condition: ConditionConfig | None = None
     link: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class ThrowConfig:
-    """kind `intermediate_throw_event`. At most one of message, link (its name), escalation (its code)."""
+    """kind `intermediate_throw_event`. At most one of message, signal, link (its name), escalation (its code)."""
 
     message: MessageConfig | None = None
+    signal: SignalConfig | None = None
     link: str | None = None
     escalation: str | None = None
 
@@ -264,27 +289,9 @@ class EventGatewayConfig:
 
 
 @dataclass(frozen=True, slots=True)
-class ComplexGatewayConfig:
-    """kind `complex_gateway` (13.4.5). `activation` None: the first token activates it."""
-
-    activation: Expression | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class SubprocessConfig:
     """kinds `subprocess` (13.3.4) and `event_subprocess` (13.5.4). `inputs` are set in its own scope when it is entered, and go with it."""
 
-    inputs: tuple[tuple[str, Expression], ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class AdHocConfig:
-    """kind `ad_hoc_subprocess` (13.3.5). `activities`: ids of those to run; None: every activity without incoming flows."""
-
-    sequential: bool = False
-    until: Expression | None = None  # completionCondition
-    cancel_remaining: bool = True
-    activities: Expression | None = None
     inputs: tuple[tuple[str, Expression], ...] = ()
 
 
@@ -294,8 +301,19 @@ class EndConfig:
 
     terminate: bool = False
     message: MessageConfig | None = None
+    signal: SignalConfig | None = None
     error: str | None = None  # the code of the error that is thrown
     escalation: str | None = None  # the code of the escalation that is thrown
+
+
+def occurs(config: Any) -> bool:
+    """Whether an event waits for something to occur; errors and escalations are thrown to it, and none is none."""
+    return waits_in_a_row(config) or getattr(config, "condition", None) is not None
+
+
+def waits_in_a_row(config: Any) -> bool:
+    """Whether an event waits for something that has a row: a timer job or a subscription."""
+    return any(getattr(config, what, None) is not None for what in ("timer", "message", "signal"))
 
 
 # Other kinds: exclusive_gateway, inclusive_gateway, parallel_gateway, task, manual_task (config None;

@@ -9,7 +9,7 @@ from engine.bpmn.context import named
 from engine.bpmn.definition import CatchConfig, EventGatewayConfig, Node, ReceiveTaskConfig
 
 if TYPE_CHECKING:
-    from engine.bpmn.structure import Structure
+    from engine.bpmn.checks import Structure
 
 
 def event_gateways(structure: Structure) -> None:
@@ -37,7 +37,7 @@ def _check_choice(structure: Structure, gateway: Node, target: Node) -> None:
     catches = isinstance(target.config, CatchConfig) and target.config.link is None
     if not (catches or isinstance(target.config, ReceiveTaskConfig)):
         what = f"is an event-based gateway followed by {named(structure.sources[target.id])}"
-        why = "only intermediate catch events with a timer, a message or a condition, and receive tasks, behind it"
+        why = "only intermediate catch events with a timer, message, signal or condition, and receive tasks, behind it"
         structure.problem(gateway.id, what, why)
     elif len(target.incoming) > 1:
         what = f"follows the event-based gateway {gateway.id!r} and has {len(target.incoming)} incoming flows"

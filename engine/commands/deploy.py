@@ -20,7 +20,7 @@ from uuid import UUID
 import orjson
 from psycopg import errors
 
-from engine.bpmn.definition import MessageConfig, Problem, ProcessDefinition, StartConfig, TimerConfig
+from engine.bpmn.definition import MessageConfig, Problem, ProcessDefinition, SignalConfig, StartConfig, TimerConfig, waits_in_a_row
 from engine.bpmn.fingerprint import fingerprint
 from engine.bpmn.reader import ReadResult, read_files
 from engine.commands.may import may
@@ -28,6 +28,7 @@ from engine.commands.outcome import Actor, Deployed, DeployedDefinition, Refusal
 from engine.commands.requests import WRITE_REQUEST, Request, encode, is_repeat, record, recorded, request_for
 from engine.commands.start_by_timer import first_occurrence
 from engine.commands.transaction import Connection, command, transaction
+from engine.core.catching import MAX_NAME
 from engine.core.reading import as_text
 from engine.core.run import CannotGoOn
 from engine.core.timers import Due
@@ -107,8 +108,13 @@ class _Model:
         return {key: config.message for key, config in self.starts.items() if config.message is not None}
 
     @property
+    def signals(self) -> dict[str, SignalConfig]:
+        found = {key: getattr(config, "signal", None) for key, config in self.starts.items()}
+        return {key: signal for key, signal in found.items() if signal is not None}
+
+    @property
     def has_none_start(self) -> bool:
-        return any(config.timer is None and config.message is None for config in self.starts.values())
+        return any(not waits_in_a_row(config) for config in self.starts.values())
 
 
 def _models(read: ReadResult, files: Mapping[str, bytes]) -> list[_Model]:
@@ -125,14 +131,15 @@ class _Unusable(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class _Starts:
-    """What starts a model by itself. `timers`: when each is due first, None never; `messages`: the names, by element."""
+class Starts:
+    """What starts a model by itself. `timers`: when each is due first, None never; the names of messages and signals, by element."""
 
     timers: Mapping[str, Due | None]
     messages: Mapping[str, str]
+    signals: Mapping[str, str]
 
 
-def _starts(models: Sequence[_Model], now: datetime) -> list[_Starts]:
+def _starts(models: Sequence[_Model], now: datetime) -> list[Starts]:
     """One for each model. Raises _Unusable with every problem."""
     problems: list[Problem] = []
 
@@ -145,9 +152,10 @@ def _starts(models: Sequence[_Model], now: datetime) -> list[_Starts]:
             problems.append(Problem(element_id, node.line, str(error), why, model.file))
 
     found = [
-        _Starts(
+        Starts(
             {key: judged(model, key, partial(first_occurrence, timer, now)) for key, timer in model.timers.items()},
-            {key: judged(model, key, partial(_message_name, message)) for key, message in model.messages.items()},
+            {key: judged(model, key, partial(_name, message)) for key, message in model.messages.items()},
+            {key: judged(model, key, partial(_name, signal)) for key, signal in model.signals.items()},
         )
         for model in models
     ]
@@ -156,8 +164,11 @@ def _starts(models: Sequence[_Model], now: datetime) -> list[_Starts]:
     return found
 
 
-def _message_name(message: MessageConfig) -> str:
-    return as_text(message.name.evaluate({}))
+def _name(event: MessageConfig | SignalConfig) -> str:
+    name = as_text(event.name.evaluate({}))
+    if not name or len(name) > MAX_NAME:
+        raise CannotGoOn("expression", f"expected a name of 1 to {MAX_NAME} characters, found {len(name):,} from {event.name.text}")
+    return name
 
 
 # ---- under the locks
@@ -200,14 +211,14 @@ class _Version:
     """What one process becomes: a new version, or the newest one that is the same."""
 
     model: _Model
-    starts: _Starts
+    starts: Starts
     id: UUID
     number: int
     before: _Newest | None
     unchanged: bool
 
     @classmethod
-    def of(cls, model: _Model, starts: _Starts, before: _Newest | None) -> _Version:
+    def of(cls, model: _Model, starts: Starts, before: _Newest | None) -> _Version:
         if before is None:
             return cls(model, starts, new_id(), 1, None, unchanged=False)
         if before.content_hash == model.content_hash and before.status != "deleting":
@@ -248,17 +259,24 @@ def _write(conn: Connection, plan: _Plan, request: Request | None) -> None:
         assert row is not None, "the function returns a document"
         pending = row[0]
     timers = [timer for version in plan.new for timer in _timers(conn, version, pending)]
-    subscriptions = [
-        {"id": new_id(), "definition_id": version.id, "element_id": element_id, "message_name": message}
-        for version in plan.new
-        for element_id, message in version.starts.messages.items()
-    ]
+    subscriptions = [row for version in plan.new for row in subscriptions_of(version.id, version.starts)]
+    messages = [row["id"] for row in subscriptions if row["kind"] == "start"]
     values = {**_values(plan), "replaced": replaced, "timers": _document(timers), "subscriptions": _document(subscriptions)}
     if request is not None:
         values.update(request.params(), outcome=encode(plan.outcome))
     cursor.execute(_DEPLOY[request is not None], values)
-    if subscriptions:
-        cursor.execute(KEYS, {"subscription_ids": [s["id"] for s in subscriptions], "job_ids": [new_id() for _ in subscriptions]})
+    if messages:  # a signal needs no look: it is not stored
+        cursor.execute(KEYS, {"subscription_ids": messages, "job_ids": [new_id() for _ in messages]})
+
+
+def subscriptions_of(definition_id: UUID, starts: Starts) -> list[dict[str, Any]]:
+    """The subscriptions of a version's start events, as rows."""
+    named = [("start", starts.messages), ("signal_start", starts.signals)]
+    return [
+        {"id": new_id(), "definition_id": definition_id, "element_id": element_id, "message_name": name, "kind": kind}
+        for kind, names in named
+        for element_id, name in names.items()
+    ]
 
 
 def _timers(conn: Connection, version: _Version, pending: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
@@ -334,12 +352,13 @@ WITH deployed AS (
     AS u (id, key, version, name, sort_key, file, hash, xml, documentation, none_start)
   RETURNING id, tenant_id, key, version, created_at
 ), unsubscribed AS (
-  DELETE FROM subscription s USING deployed WHERE s.definition_id = ANY (%(replaced)s) AND s.kind = 'start'
+  DELETE FROM subscription s USING deployed WHERE s.definition_id = ANY (%(replaced)s) AND s.kind IN ('start', 'signal_start')
 ), unscheduled AS (
   DELETE FROM job j USING deployed WHERE j.definition_id = ANY (%(replaced)s) AND j.instance_id IS NULL
+    AND j.kind IN ('start_timer', 'message')
 ), subscribed AS (
   INSERT INTO subscription (id, tenant_id, kind, message_name, definition_id, element_id, created_at)
-  SELECT u.id, d.tenant_id, 'start', u.message_name, u.definition_id, u.element_id, d.deployed_at
+  SELECT u.id, d.tenant_id, u.kind, u.message_name, u.definition_id, u.element_id, d.deployed_at
   FROM deployed d, jsonb_populate_recordset(NULL::subscription, %(subscriptions)s::jsonb) u
 ), scheduled AS (
   INSERT INTO job (id, tenant_id, kind, definition_id, element_id, due_at, available_at, payload, created_at)

@@ -77,10 +77,15 @@ def publish_message(
     return result
 
 
-def _problems(name: str, key: str, time_to_live: float | None) -> list[FieldProblem]:
-    problems = []
+def name_problem(name: str) -> tuple[FieldProblem, ...]:
+    """What is wrong with the name of a message or signal."""
     if not name.strip() or len(name) > MAX_NAME or _CONTROL.search(name):
-        problems.append(FieldProblem("name", f"expected 1 to {MAX_NAME} characters without control characters"))
+        return (FieldProblem("name", f"expected 1 to {MAX_NAME} characters without control characters"),)
+    return ()
+
+
+def _problems(name: str, key: str, time_to_live: float | None) -> list[FieldProblem]:
+    problems = list(name_problem(name))
     if len(key) > MAX_BUSINESS_KEY or _CONTROL.search(key):
         problems.append(FieldProblem("correlation_key", f"expected at most {MAX_BUSINESS_KEY} characters without control characters"))
     if time_to_live is not None and not 0 <= time_to_live <= MAX_TIME_TO_LIVE:
@@ -157,7 +162,7 @@ def _look_or_store(conn: Connection, message: _Message) -> MessagePublished | Re
             cursor = cursor_of(conn)
             cursor.execute(PUBLISHER_KEYS, message.params)
             # A statement of its own: it sees the subscription that was opened while we waited for the key.
-            row = cursor.execute(_LOOK, message.params).fetchone()
+            row = cursor.execute(LOOK, message.params).fetchone()
             if row is not None:
                 raise _SomebodyWaits(_Receiver(*row))
             if message.time_to_live is None:
@@ -266,7 +271,7 @@ def _start(conn: Connection, message: _Message, receiver: _Receiver) -> Any:
 # ---- the statements
 
 _COLUMNS = "s.id, s.instance_id, s.definition_id, s.element_id, baton_now() AS now, s.kind"
-_LOOK = (
+LOOK = (
     "SELECT id, instance_id, definition_id, element_id, now FROM ("
     f"(SELECT {_COLUMNS} FROM subscription s JOIN process_instance r ON r.id = s.root_id"
     " WHERE s.tenant_id = %(tenant_id)s AND s.message_name = %(name)s AND s.correlation_key = %(key)s AND s.kind = 'catch'"

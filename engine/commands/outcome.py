@@ -129,6 +129,19 @@ class CaseShrunk:
 
 
 @dataclass(frozen=True, slots=True)
+class SignalThrown:
+    signal_id: UUID
+
+
+@dataclass(frozen=True, slots=True)
+class SignalSpread:
+    """One step of a signal's way was taken, under a lease that goes on: so many more have their delivery job."""
+
+    item_id: UUID
+    rows: int
+
+
+@dataclass(frozen=True, slots=True)
 class ItemDone:
     """A leased item (job, external task, delivery) was completed under its lease."""
 

@@ -11,7 +11,7 @@ from uuid import UUID
 
 from psycopg import errors
 
-from engine.bpmn.definition import ProcessDefinition
+from engine.bpmn.definition import ProcessDefinition, waits_in_a_row
 from engine.commands.complete_task import next_task
 from engine.commands.may import may
 from engine.commands.outcome import Actor, FieldProblem, InstanceStarted, Refusal, Rejected
@@ -145,7 +145,7 @@ def refusal_of(status: str) -> Rejected | None:
 
 def _unusable(key: str, has_none_start: bool, invalid: tuple[FieldProblem, ...]) -> Rejected | None:
     if not has_none_start:
-        problem = FieldProblem("key", f"expected a process with a none start event, found {key}, which a timer or a message starts")
+        problem = FieldProblem("key", f"expected a process with a none start event, found {key}, which events start")
         return Rejected(Refusal.INVALID, problem.message, problems=(problem,))
     return Rejected(Refusal.INVALID, problems=invalid) if invalid else None
 
@@ -163,10 +163,9 @@ def _business_key_problems(business_key: str | None) -> tuple[FieldProblem, ...]
 def none_start(definition: ProcessDefinition) -> str:
     """The id of the process's none start event (10.5.2)."""
     for element_id in definition.starts.get(None, ()):
-        config = definition.nodes[element_id].config
-        if getattr(config, "timer", None) is None and getattr(config, "message", None) is None:
+        if not waits_in_a_row(definition.nodes[element_id].config):
             return element_id
-    raise InvariantBroken(f"process {definition.key}: expected a none start event, found only timers and messages")
+    raise InvariantBroken(f"process {definition.key}: expected a none start event, found only others")
 
 
 def _outcome(begun: Begun, key: str, version: int, actor: Actor) -> InstanceStarted:
@@ -180,7 +179,7 @@ def _outcome(begun: Begun, key: str, version: int, actor: Actor) -> InstanceStar
 
 @dataclass(frozen=True, slots=True)
 class NewCase:
-    """An instance to be. `what`: none | timer | message. `now`: the database's time, as read just before."""
+    """An instance to be. `what`: none | timer | message | signal. `now`: the database's time, as read just before."""
 
     definition_id: UUID
     definition: ProcessDefinition

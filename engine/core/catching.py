@@ -1,10 +1,10 @@
-"""Waiting for timers, messages and conditions: the leaf that an event hangs off a token, and what happens when it occurs (13.5.2)."""
+"""Waiting for an event: the leaf that it hangs off a token, or the condition that is watched, and what happens when it occurs (13.5.2)."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from engine.bpmn.definition import ConditionConfig, MessageConfig, Node, TimerConfig
+from engine.bpmn.definition import ConditionConfig, MessageConfig, Node, SignalConfig, TimerConfig
 from engine.core.conditions import occurs_at_once, watch
 from engine.core.effects import NewJob, NewSubscription
 from engine.core.reading import as_text, text_of
@@ -13,16 +13,16 @@ from engine.core.snapshot import EventOccurred
 from engine.core.state import Token
 from engine.core.timers import Due, due, due_again
 
-FIRED = {"timer": "timer_fired", "message": "message_correlated", "condition": "condition_met"}
+MAX_NAME = 255  # characters of a name or a key, which are part of an index key
+FIRED = {"timer": "timer_fired", "message": "message_correlated", "signal": "signal_caught", "condition": "condition_met"}
 
 
 def arm(run: Run, token: Token, event: Node) -> None:
-    """Let `token` wait for an event: a timer job, a message subscription, a condition. Errors and escalations need nothing.
+    """Let `token` wait for an event: a timer job, a subscription, a condition. Errors and escalations need nothing.
 
     A boundary event whose finite cycle is over already never occurs.
     """
     timer: TimerConfig | None = getattr(event.config, "timer", None)
-    message: MessageConfig | None = getattr(event.config, "message", None)
     condition: ConditionConfig | None = getattr(event.config, "condition", None)
     if timer is not None:
         when = due(timer, run.value(timer.expression, token.scope), run.now)
@@ -30,10 +30,10 @@ def arm(run: Run, token: Token, event: Node) -> None:
             _timer(run, token, event, when)
         elif event.id == token.element_id:
             raise CannotGoOn("expression", f"{event.name or event.id}: expected a cycle with an occurrence to come, found it is over")
-    elif message is not None:
-        _subscribe(run, token, event, message)
     elif condition is not None:
         watch(run, token, event, condition)
+    else:
+        _subscribe(run, token, event)
 
 
 def arm_border(run: Run, token: Token, node: Node) -> bool:
@@ -44,18 +44,17 @@ def arm_border(run: Run, token: Token, node: Node) -> bool:
 
 
 def arm_again(run: Run, token: Token, event: Node, trigger: EventOccurred) -> None:
-    """An event that does not interrupt waits for its next occurrence: a cycle that is not over, or any further message.
+    """An event that does not interrupt waits for its next occurrence: a cycle that is not over, any further message or signal.
 
     A condition goes on being watched: it occurs again when it has been false meanwhile.
     """
     timer: TimerConfig | None = getattr(event.config, "timer", None)
-    message: MessageConfig | None = getattr(event.config, "message", None)
     if timer is not None:
         following = due_again(timer, trigger.occurrence, trigger.due_at, run.now)
         if following is not None:
             _timer(run, token, event, following)
-    elif message is not None:
-        _subscribe(run, token, event, message)
+        return
+    _subscribe(run, token, event)
 
 
 def caught(run: Run, token: Token, event: Node, trigger: EventOccurred, *, interrupts: bool = False) -> None:
@@ -77,17 +76,38 @@ def _timer(run: Run, token: Token, event: Node, when: Due) -> None:
     run.record(token.scope, "job_created", event.id, data)
 
 
-def _subscribe(run: Run, token: Token, event: Node, message: MessageConfig) -> None:
-    names = run.names(token.scope)
-    name = text_of(message.name, names)
-    if not name:
-        raise CannotGoOn("expression", f"{event.name or event.id}: expected a message name, found nothing from {message.name.text}")
-    key = token.scope.instance.business_key or ""
-    if message.key is not None:
-        key = as_text(message.key.evaluate(names))
-        if not key:
-            raise CannotGoOn("expression", f"{event.name or event.id}: expected a correlation key, found nothing from {message.key.text}")
-    subscription = NewSubscription(run.new_id(), token.id, event.id, name, key)
+def _subscribe(run: Run, token: Token, event: Node) -> None:
+    message: MessageConfig | None = getattr(event.config, "message", None)
+    signal: SignalConfig | None = getattr(event.config, "signal", None)
+    if message is not None:
+        name, key = name_of(run, token, event, message, "a message"), key_of(run, token, event, message)
+        subscription = NewSubscription(run.new_id(), token.id, event.id, name, key)
+        told = {"message": name, "key": key}
+    elif signal is not None:
+        name = name_of(run, token, event, signal, "a signal")
+        subscription = NewSubscription(run.new_id(), token.id, event.id, name, "", kind="signal")
+        told = {"signal": name}
+    else:
+        return
     token.wait_for(run.effects.subscriptions, subscription)
-    told = {"item_id": str(subscription.id), "message": name, "key": key}
-    run.record(token.scope, "subscription_opened", event.id, told)
+    run.record(token.scope, "subscription_opened", event.id, {"item_id": str(subscription.id), **told})
+
+
+def name_of(run: Run, token: Token, event: Node, config: MessageConfig | SignalConfig, what: str) -> str:
+    """The name of a message or signal where a token is."""
+    name = text_of(config.name, run.names(token.scope))
+    if not name or len(name) > MAX_NAME:
+        found = f"{len(name):,} characters" if name else "nothing"
+        raise CannotGoOn("expression", f"{event.name or event.id}: expected {what} name, found {found} from {config.name.text}")
+    return name
+
+
+def key_of(run: Run, token: Token, event: Node, message: MessageConfig) -> str:
+    """The correlation key of a message: what the model says, else the business key."""
+    if message.key is None:
+        return token.scope.instance.business_key or ""
+    key = as_text(message.key.evaluate(run.names(token.scope)))
+    if not key or len(key) > MAX_NAME:
+        found = f"{len(key):,} characters" if key else "nothing"
+        raise CannotGoOn("expression", f"{event.name or event.id}: expected a correlation key, found {found} from {message.key.text}")
+    return key

@@ -10,10 +10,19 @@ from engine.core.effects import NewDelivery
 from engine.core.reading import as_text, inputs_of, plain, text_of
 from engine.core.run import CannotGoOn, Run
 from engine.core.state import Scope, Token
+from engine.core.throws import throw_message
 
 
-def message_delivery(run: Run, token: Token, node: Node, config: MessageConfig) -> None:
-    """A thrown message: its body, or all variables, to the message's destination."""
+def send(run: Run, token: Token, node: Node, config: MessageConfig) -> None:
+    """A thrown message: to its destination by the outbox, or to our own processes."""
+    if config.destination is None:
+        throw_message(run, token, node, config)
+    else:
+        _message_delivery(run, token, node, config)
+
+
+def _message_delivery(run: Run, token: Token, node: Node, config: MessageConfig) -> None:
+    """Its body, or all variables, to the message's destination."""
     names = run.names(token.scope)
     url = text_of(config.destination, names)
     if not url:

@@ -106,8 +106,9 @@ class NewSubscription:
     id: UUID
     token_id: UUID
     element_id: str
-    message_name: str
+    message_name: str  # or that of the signal
     correlation_key: str
+    kind: str = "catch"  # catch: a message | signal
 
 
 @dataclass(slots=True)
@@ -121,6 +122,20 @@ class NewDelivery:
     request: Mapping[str, Any]
     max_attempts: int = 8
     retry: str | None = None
+
+
+@dataclass(slots=True)
+class NewThrow:
+    """A signal or message for our own processes, thrown for good: it outlives its token and its instance.
+
+    `topic`: signal | message. `payload`: name, variables, instance_id of who throws, element_id; of a signal also `served`,
+    the instances that had it in this very step; of a message also key and seconds (its time to live).
+    """
+
+    id: UUID
+    topic: str
+    element_id: str
+    payload: Mapping[str, Any]
 
 
 @dataclass(slots=True)
@@ -167,7 +182,9 @@ class Effects:
     jobs: list[NewJob] = field(default_factory=list)
     external_tasks: list[NewExternalTask] = field(default_factory=list)
     subscriptions: list[NewSubscription] = field(default_factory=list)
+    gone_subscriptions: list[UUID] = field(default_factory=list)  # stored ones that had a signal in this step, their tokens stay
     deliveries: list[NewDelivery] = field(default_factory=list)
+    throws: list[NewThrow] = field(default_factory=list)
     incidents: list[NewIncident] = field(default_factory=list)
     resolved_incidents_of: list[UUID] = field(default_factory=list)  # tokens whose incident is gone (Retried)
     ended: str | None = None  # completed | cancelled

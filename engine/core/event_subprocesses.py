@@ -1,7 +1,7 @@
 """Event subprocesses: listening for their events from when their scope opens, beginning when one occurs (10.3.5, 13.5.4).
 
-One that a timer, message or condition starts has a token in the scope around it that is `listening`: what it waits for hangs off it,
-and it does not keep that scope open. Errors and escalations need none: `engine.core.outward` finds who catches them. One
+One that a timer, message, signal or condition starts has a token in the scope around it that is `listening`: what it waits
+for hangs off it, and it does not keep that scope open. Errors and escalations need none: `engine.core.outward` finds who catches them. One
 that interrupts cancels every other token of its scope, however many there are, and begins once; the others begin each time
 and go on listening. The scope ends when its last token, those of event subprocesses included, is gone.
 """
@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from engine.bpmn.definition import Node, ProcessDefinition, StartConfig
+from engine.bpmn.definition import Node, ProcessDefinition, StartConfig, occurs
 from engine.core.catching import FIRED, arm, arm_again
 from engine.core.run import CannotGoOn, Run
 from engine.core.snapshot import EventOccurred
@@ -23,8 +23,7 @@ def listen(run: Run, scope: Scope) -> None:
     """A scope has opened: its event subprocesses begin to listen."""
     definition = scope.definition
     for key in definition.event_subprocesses.get(scope.element_id, ()):
-        config: StartConfig = start_of(definition, key).config
-        if config.timer is not None or config.message is not None or config.condition is not None:
+        if occurs(start_of(definition, key).config):
             run.enter(run.spawn(scope, key), definition.nodes[key], again=True)
 
 
@@ -43,7 +42,7 @@ def wait_for_start(run: Run, listener: Token, node: Node) -> None:
 
 
 def occurred(run: Run, listener: Token, event: Node, trigger: EventOccurred) -> None:
-    """The timer, message or condition of an event subprocess occurred for the token that listened."""
+    """The timer, message, signal or condition of an event subprocess occurred for the token that listened."""
     run.record(listener.scope, FIRED[trigger.what], event.id, trigger.detail)
     config: StartConfig = event.config
     if not config.interrupting:  # else the listener goes with all the others
@@ -58,7 +57,6 @@ def begin(run: Run, scope: Scope, event: Node, variables: Mapping[str, Variable]
     token = run.spawn(scope, node.id)
     if config.interrupting:
         run.withdraw_others(scope, token)
-        scope.begin_no_more()
     run.record(scope, "element_entered", node.id)
     inner = run.add_scope(scope, token, node.id)
     run.assign(inner, variables, event.id)

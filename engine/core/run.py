@@ -16,7 +16,7 @@ from engine.bpmn.definition import Flow, Node, ProcessDefinition
 from engine.core.effects import Effects, Event, InvariantBroken, NewIncident
 from engine.core.registry import BEHAVIOURS, LOOP, behaviour_at, behaviour_of
 from engine.core.snapshot import EventOccurred, NeedsWholeInstance, Snapshot
-from engine.core.state import Instance, Names, Scope, Token
+from engine.core.state import Instance, Names, Scope, Token, Turn
 from engine.core.values import Variable
 from engine.expressions import Expression, ExpressionError
 
@@ -48,8 +48,9 @@ class Run:
         self.tokens: dict[UUID, Token] = {}
         self.gone: list[tuple[UUID, Scope]] = []  # rows of tokens to delete, with the scope that they lie in
         self.resolved: set[UUID] = set()
+        self.received: dict[UUID, UUID] = {}  # stored subscriptions that had a signal in this step -> token, as it was
         self.agenda: list[tuple[Token, Flow]] = []
-        self.turns: deque[Callable[[], None]] = deque()  # what begins when nothing else moves; each takes itself out
+        self.turns: deque[Turn] = deque()  # iterations of looped activities that begin when nothing else moves
         self.begun = 0  # of them, in this advance
         self.changed: dict[Scope, set[str]] = {}  # names of variables, until conditional events have looked at them
         self.due: deque[tuple[Token, Node]] = deque()  # conditional events that have become true
@@ -173,7 +174,7 @@ class Run:
                 self._occur(*self.due.popleft())
                 continue
             if not agenda:
-                self.turns[0]()
+                BEHAVIOURS[LOOP].next_iteration(self)
                 continue
             token, flow = agenda.pop()
             if not token.alive:
@@ -226,11 +227,11 @@ class Run:
         behaviour = behaviour_at(token, node)
         if behaviour.announced and not again:
             self.history.append(Event("element_entered", node.id, NOTHING))
-        events, deliveries = len(self.history), len(self.effects.deliveries)
+        events, deliveries, throws = len(self.history), len(self.effects.deliveries), len(self.effects.throws)
         try:
             behaviour.enter(self, token, node)
         except (ExpressionError, CannotGoOn) as error:
-            del self.history[events:], self.effects.deliveries[deliveries:]
+            del self.history[events:], self.effects.deliveries[deliveries:], self.effects.throws[throws:]
             self.fail(token, error)
 
     def leave(self, token: Token) -> None:
@@ -240,8 +241,6 @@ class Run:
             BEHAVIOURS[LOOP].leave_iteration(self, token, node)
             return
         try:
-            if (owner := token.scope.owner) and behaviour_of(owner.node).inner_left(self, owner, token):
-                return
             flows = self._flows_out(token, node)
         except (ExpressionError, CannotGoOn) as error:
             token.flow_id = None  # a retry only leaves again
@@ -283,8 +282,7 @@ class Run:
 
     def finish_if_done(self, scope: Scope) -> None:
         """Finish a scope in which nothing but listeners is left."""
-        done = not scope.unseen and all(token.status == "listening" for token in scope.tokens)
-        if done and not (scope.owner and behaviour_of(scope.owner.node).goes_on(self, scope)):
+        if not scope.unseen and all(token.status == "listening" for token in scope.tokens):
             self.finish(scope)
 
     def finish(self, scope: Scope) -> None:
@@ -297,7 +295,8 @@ class Run:
             self.ended = "completed"
             return
         owner.inner = None
-        behaviour_of(owner.node).scope_emptied(self, owner, owner.node)
+        node = owner.node
+        behaviour_of(node).scope_emptied(self, owner, node)
 
     def fail(self, token: Token, error: ExpressionError | CannotGoOn) -> None:
         """The token rests failed at its element, beside an incident, with nothing else hanging off it."""

@@ -28,6 +28,10 @@ def settle(run: Run) -> Effects:
             rows.append(row)
     if len(run.scopes) > 1 or not run.scopes[0].stored:
         _scopes(run)
+    for subscription, token_id in run.received.items():
+        rests = run.tokens.get(token_id)
+        if rests is not None and rests.alive:  # else it goes by cascade
+            effects.gone_subscriptions.append(subscription)
     if run.gone:
         effects.gone_tokens.extend(token_id for token_id, scope in run.gone if scope.alive)
     if effects.jobs or effects.external_tasks:

@@ -51,6 +51,16 @@ class OpenTask:
 
 
 @dataclass(frozen=True, slots=True)
+class OpenSignal:
+    """A subscription to a signal, loaded only in a whole snapshot: a signal thrown in this very step reaches it at once."""
+
+    id: UUID
+    token_id: UUID
+    element_id: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
 class Snapshot:
     """One instance, as much of it as the command loaded.
 
@@ -59,7 +69,7 @@ class Snapshot:
     chain. `crowded` names the scopes of the chain that hold a token which is not in `tokens` (so these do not count).
     `other_leaves`: the triggering token has leaves besides the one that triggered (boundary events, gateway siblings).
     `tasks`: the triggering token's open task, if the command loaded it; a boundary event that interrupts needs it.
-    Whole: every scope, token and open task of the instance; `crowded` is empty.
+    Whole: every scope, token, open task and signal subscription of the instance; `crowded` is empty.
     """
 
     tenant_id: str
@@ -74,6 +84,7 @@ class Snapshot:
     other_leaves: bool = False
     whole: bool = False
     tasks: tuple[OpenTask, ...] = ()
+    signals: tuple[OpenSignal, ...] = ()  # oldest first, without the one that triggered
     started_by: str | None = None
 
 
@@ -90,7 +101,7 @@ class Started:
 
     element_id: str
     variables: Mapping[str, Variable]
-    what: str = "none"  # none | timer | message
+    what: str = "none"  # none | timer | message | signal
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +116,7 @@ class Completed:
 
 @dataclass(frozen=True, slots=True)
 class EventOccurred:
-    """A timer fired or a message arrived for `element_id`: a boundary or catch event, one behind an event-based gateway, a
+    """A timer fired, a message or a signal arrived for `element_id`: a boundary or catch event, one behind an event-based gateway, a
     receive task, or the start event of an event subprocess (then the token is the one that listens).
 
     The command removes the leaf that triggered (job, subscription); what must stay open (a boundary event that does not
@@ -114,7 +125,7 @@ class EventOccurred:
 
     token_id: UUID
     element_id: str
-    what: str  # timer | message | condition
+    what: str  # timer | message | signal | condition
     variables: Mapping[str, Variable] = field(default_factory=dict)
     detail: Mapping[str, Any] = field(default_factory=dict)
     occurrence: Mapping[str, Any] = field(default_factory=dict)  # timers: the job's payload (remaining repeats, anchor)

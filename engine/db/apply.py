@@ -88,7 +88,9 @@ class Change:
             jobs=bool(e.jobs),
             external_tasks=bool(e.external_tasks),
             subscriptions=bool(e.subscriptions),
+            gone_subscriptions=bool(e.gone_subscriptions),
             deliveries=bool(e.deliveries),
+            throws=bool(e.throws),
             incidents=bool(e.incidents),
             resolved=bool(e.resolved_incidents_of),
             keys_later=self.takes_message is not None,
@@ -105,6 +107,7 @@ class Change:
         e = self.effects
         return bool(
             e.subscriptions
+            or e.gone_subscriptions
             or e.cancelled_tasks
             or self.takes_message
             or len(e.gone_tokens) > 1
@@ -257,6 +260,8 @@ _FILLS: tuple[tuple[Callable[[Effects], Any], Callable[[dict[str, Any], Effects]
     (lambda e: e.jobs, lambda p, e: p.update(jobs=_document(e.jobs))),
     (lambda e: e.external_tasks, lambda p, e: p.update(external_tasks=_document(e.external_tasks))),
     (lambda e: e.subscriptions, _subscriptions),
+    (lambda e: e.gone_subscriptions, lambda p, e: p.update(gone_subscriptions=e.gone_subscriptions)),
+    (lambda e: e.throws, lambda p, e: p.update(throws=_document(e.throws))),
     (lambda e: e.deliveries, lambda p, e: p.update(deliveries=_document(e.deliveries))),
     (lambda e: e.incidents, _incidents),
     (lambda e: e.resolved_incidents_of, _resolved),

@@ -17,7 +17,7 @@ import orjson
 import psycopg
 from psycopg.types.json import set_json_loads
 
-from engine.core.snapshot import OpenTask, ScopeState, Snapshot, TokenState
+from engine.core.snapshot import OpenSignal, OpenTask, ScopeState, Snapshot, TokenState
 from engine.core.values import Variable, native
 from engine.db import locks
 from engine.db.session import cursor_of
@@ -134,6 +134,40 @@ def _stored(row: Mapping[str, Any] | None) -> Stored | None:
     return Stored(UUID(row["id"]), variables, row["correlation_key"])
 
 
+@dataclass(frozen=True, slots=True)
+class Reception:
+    """The job that brings a signal or a thrown message, under its locks, with who is to have it.
+
+    `case`: of the subscription; None if that is gone, or starts instances. `receiver`: the subscription, if it is still there.
+    """
+
+    job: Mapping[str, Any]  # status, lease_number, attempts, tenant_id, element_id, instance_id, payload
+    now: datetime
+    case: Loaded | None
+    receiver: UUID | None
+    element_id: str | None  # of the subscription
+    definition_id: UUID | None
+    definition_status: str | None
+
+    @property
+    def variables(self) -> dict[str, Variable]:
+        """What came along."""
+        return {name: _variable(value) for name, value in self.job["payload"]["variables"].items()}
+
+
+def lock_reception(conn: psycopg.Connection[Any], job_id: UUID, receiver: UUID | None, *, whole: bool = False) -> Reception | None:
+    """Lock what a reception needs, then read. Inside a transaction that the caller opened. None: there is no such job."""
+    row = cursor_of(conn).execute(locks.RECEPTION, (job_id, receiver, whole)).fetchone()
+    if row is None or row[0] is None:
+        return None
+    found = row[0]
+    subscription = found["subscription"] and UUID(found["subscription"])
+    case = None if subscription is None else _one((found["case"],), "subscription", subscription, whole)
+    definition = found["definition_id"] and UUID(found["definition_id"])
+    now = datetime.fromisoformat(found["now"])
+    return Reception(found["job"], now, case, subscription, found["element_id"], definition, found["definition_status"])
+
+
 # ---- the batch of a worker
 
 
@@ -149,7 +183,7 @@ class Work:
     kind: str
     topic: str
     element_id: str
-    definition_id: UUID
+    definition_id: UUID | None
     instance_id: UUID | None
     root_id: UUID | None
     business_key: str | None
@@ -287,6 +321,7 @@ def _snapshot(document: Mapping[str, Any], instance: Mapping[str, Any], whole: b
         other_leaves=bool(document.get("other_leaves")),
         whole=whole,
         tasks=tuple(OpenTask(UUID(row[0]), UUID(row[1]), row[2]) for row in document.get("tasks") or ()),
+        signals=tuple(OpenSignal(UUID(row[0]), UUID(row[1]), row[2], row[3]) for row in document.get("signals") or ()),
         started_by=instance["started_by"],
     )
 

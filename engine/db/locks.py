@@ -27,6 +27,11 @@ Message keys are advisory transaction locks on `baton_key_number(tenant, name, k
     opens a catch subscription   shared                 -                          look for a stored message
     opens a start subscription   -                      exclusive                  look for a stored message
 
+The job of a message that a case threw holds its own row while it waits for the keys. It belongs to no case, so no root holder
+waits for it, and what else might (an operator who releases it) holds nothing. A signal needs no key: who is to have it is
+what the snapshot of the throw saw (baton_signal_thrown). The rows that it writes for its receivers name their definitions,
+which foreign keys lock FOR KEY SHARE, sorted, after the job's own row: a deployment that holds one waits for no such job.
+
 So a publisher meets the subscriber of its key, and a deployment whose start subscription takes any key; two publishers
 of different keys do not meet. All numbers of one command are taken by one call, sorted: `baton_lock_keys(exclusive,
 shared)` by the publisher, `baton_open_subscriptions(subscription_ids, job_ids)` by everybody else (it locks, looks in
@@ -94,6 +99,13 @@ LEAF = {
         + _LEASED.format(table="job").replace("USING root", "USING root, receiver")
         + ", received AS (DELETE FROM subscription s USING go WHERE s.id = %(received_by)s)"
     ),
+    # The job that brings a signal, or a message that another case threw; its own columns may be those of no case at all.
+    "reception": (
+        "receiver AS MATERIALIZED (SELECT s.id FROM subscription s, root WHERE s.id = %(received_by)s FOR UPDATE OF s), "
+        + "go AS (DELETE FROM job l USING root, receiver WHERE l.id = %(leaf_id)s AND l.status = 'leased'"
+        f" AND l.lease_number = %(fence)s RETURNING {_OF_PARAMETERS}, baton_clock() AS at)"
+        + ", received AS (DELETE FROM subscription s USING go WHERE s.id = %(received_by)s)"
+    ),
     "external_task": _LEASED.format(table="external_task"),
     "subscription": (
         "go AS (DELETE FROM subscription l USING root WHERE l.id = %(leaf_id)s AND l.kind = 'catch'"
@@ -112,6 +124,11 @@ LEAF = {
 START_SUBSCRIPTION = (
     "cause AS MATERIALIZED (SELECT d.id FROM definition d JOIN subscription l ON l.definition_id = d.id"
     " WHERE l.id = %(leaf_id)s AND l.kind = 'start' FOR KEY SHARE OF l)"
+)
+# The same where a case threw the message: its job ends with it.
+START_BY_THROW = (
+    "receiver AS MATERIALIZED (SELECT d.id FROM subscription l JOIN definition d ON d.id = l.definition_id"
+    " WHERE l.id = %(received_by)s AND l.kind = 'start' FOR KEY SHARE OF l)"
 )
 # Level 4 by a command that holds no root: one leased item ends its attempt. `before` is the row as the statement's
 # snapshot has it, for the event alone; status and lease number are compared on the row that is locked.
@@ -138,6 +155,12 @@ PUBLISHER_KEYS = (
 # core; keys and the message itself after the write.
 DELIVERY = "SELECT baton_lock_delivery(%s, %s)"
 TAKE_MESSAGE = "SELECT baton_take_message(%s, %s::uuid[], %s::uuid[], %s, %s)"
+# A signal, or a message that a case threw, meets who waits: all that comes before the core.
+RECEPTION = "SELECT baton_lock_reception(%s, %s, %s)"
+# A job that publishes: itself, and the publisher's keys.
+THROW = "SELECT baton_take_throw(%s, %s)"
+# One step of a signal's way to its subscribers: the job alone.
+SPREAD_SIGNAL = "SELECT baton_spread_signal(%s, %s, %s, %s)"
 # One step of a large cancel: the root, the job, and then what it takes apart.
 CANCEL_SOME = "SELECT baton_cancel_some(%s, %s, %s)"
 # A delivery that found nothing to do ends its job, under the locks of DELIVERY.
@@ -164,6 +187,7 @@ FRAGMENTS: tuple[tuple[Level, str], ...] = (
     (Level.DEFINITION, NEWEST_DEFINITION),
     *((Level.LEAF, text) for text in LEAF.values()),
     (Level.LEAF, START_SUBSCRIPTION),
+    (Level.LEAF, START_BY_THROW),
     *((Level.LEAF, TAKEN_AWAY.format(table=table)) for table in ("job", "external_task", "delivery")),
     (Level.LEAF, WAIT_FOR_LEASE),
 )
@@ -175,10 +199,15 @@ FUNCTIONS: Mapping[str, tuple[Level, ...]] = {
     "baton_lock_delivery": (Level.ROOT, Level.DEFINITION, Level.LEAF),
     "baton_lock_deployment": (Level.DEPLOYMENT,),
     "baton_lock_keys": (Level.KEYS,),
+    "baton_lock_reception": (Level.ROOT, Level.DEFINITION, Level.LEAF),
     "baton_lock_subscription_keys": (Level.KEYS,),
     "baton_open_subscriptions": (Level.KEYS,),
+    "baton_spread_signal": (Level.LEAF,),
     "baton_take_message": (Level.KEYS, Level.MESSAGE),
+    "baton_take_throw": (Level.LEAF, Level.KEYS),
 }
+# These hold a leaf of no case, and may wait with it in hand: no root holder waits for it.
+OF_NO_CASE = frozenset({"baton_take_throw"})
 # What an UPDATE or DELETE of a row locks, and for a request its INSERT, which waits for a repeat. The rows of a leaf
 # (inbox entries, incidents) go with it; scopes and variables are changed by those who hold the root. Other tables, such as
 # people and workers, belong to no case, and no command that locks one of these touches them.

@@ -12,7 +12,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import lru_cache
 
-from engine.db.locks import CASE, DEFINITION, GO_ON, KEYS_CALL, LEAF, NEWEST_DEFINITION, ROOT_IF_REVISION, START_SUBSCRIPTION
+from engine.db.locks import (
+    CASE,
+    DEFINITION,
+    GO_ON,
+    KEYS_CALL,
+    LEAF,
+    NEWEST_DEFINITION,
+    ROOT_IF_REVISION,
+    START_BY_THROW,
+    START_SUBSCRIPTION,
+)
 
 LIMIT_CHARACTERS, LIMIT_PARAMETERS = 4096, 50
 
@@ -38,7 +48,9 @@ class Mix:
     jobs: bool = False
     external_tasks: bool = False
     subscriptions: bool = False
+    gone_subscriptions: bool = False
     deliveries: bool = False
+    throws: bool = False
     incidents: bool = False
     resolved: bool = False
     keys_later: bool = False  # the caller takes the keys together with a message
@@ -89,6 +101,11 @@ _STARTS = {
         " AND l.lease_number = %(fence)s RETURNING d.id)"
     ],
     "start_by_message": [START_SUBSCRIPTION],
+    "start_by_throw": [
+        START_BY_THROW,
+        "cause AS (DELETE FROM job l USING receiver WHERE l.id = %(leaf_id)s AND l.status = 'leased'"
+        " AND l.lease_number = %(fence)s RETURNING receiver.id)",
+    ],
 }
 _NEW_INSTANCE = (
     "go AS (INSERT INTO process_instance (id, tenant_id, root_id, definition_id, business_key, started_by, started_at{columns})"
@@ -126,6 +143,7 @@ def _first_members(mix: Mix) -> list[tuple[bool, str]]:
         (mix.variables, _VARIABLES),
         (mix.cancelled, _WITHDRAWN),
         (mix.cancelled or mix.leaf == "user_task", _UNLISTED),
+        (mix.gone_subscriptions, "unsubscribed AS (DELETE FROM subscription s USING go WHERE s.id = ANY (%(gone_subscriptions)s))"),
         (mix.subscriptions, _SUBSCRIPTIONS),
         (True, _HISTORY),
     ]
@@ -139,6 +157,7 @@ def _other_members(mix: Mix) -> list[tuple[bool, str]]:
         (mix.incidents, _INCIDENTS),
         (mix.external_tasks, _EXTERNAL_TASKS),
         (mix.deliveries, _DELIVERIES),
+        (mix.throws, _THROWS),
     ]
 
 
@@ -188,7 +207,7 @@ _WITHDRAWN = (
 _UNLISTED = "unlisted AS (DELETE FROM inbox_entry e USING go WHERE e.task_id = ANY (%(unlisted)s))"
 _SUBSCRIPTIONS = (
     f"subscriptions AS (INSERT INTO subscription (id, {CASE}, created_at, kind, message_name, correlation_key, token_id, element_id)"
-    " SELECT u.id, go.*, 'catch', u.message_name, u.correlation_key, u.token_id, u.element_id "
+    " SELECT u.id, go.*, u.kind, u.message_name, u.correlation_key, u.token_id, u.element_id "
     + _rows("subscription", "subscriptions")
     + ")"
 )
@@ -239,4 +258,11 @@ _DELIVERIES = (
     " max_attempts, retry, request)"
     " SELECT u.id, go.*, u.kind, u.destination, u.element_id, go.at, go.at,"
     f" {_HELD.format(kind='u.kind', topic=chr(39) * 2)}, u.max_attempts, u.retry, u.request " + _rows("delivery", "deliveries") + ")"
+)
+# It hangs off nothing: it outlives the case that threw it, and the definition.
+_THROWS = (
+    "throws AS (INSERT INTO job (id, tenant_id, root_id, created_at, kind, topic, element_id, due_at, available_at, held, max_attempts,"
+    " payload) SELECT u.id, go.tenant_id, go.root_id, go.at, 'throw', u.topic, u.element_id, go.at, go.at,"
+    " array_remove(ARRAY[%(held)s::text], NULL), 10,"
+    " CASE u.topic WHEN 'signal' THEN baton_signal_thrown(go.tenant_id, u.payload) ELSE u.payload END " + _rows("job", "throws") + ")"
 )

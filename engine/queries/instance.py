@@ -135,6 +135,7 @@ class SubscriptionRow:
     """`same_name`: stored messages of this name that have another key; `near_keys`: up to three of those keys."""
 
     id: UUID
+    kind: str  # catch: a message | signal
     token_id: UUID | None
     element_id: str
     message_name: str
@@ -202,7 +203,7 @@ def incidents(conn: Connection, instance_id: UUID) -> list[IncidentRow]:
 
 
 def subscriptions(conn: Connection, instance_id: UUID, *, tenant_id: str = "") -> list[SubscriptionRow]:
-    """The messages that it waits for; at most 200."""
+    """The messages and signals that it waits for; at most 200."""
     return rows(conn, SubscriptionRow, SUBSCRIPTIONS, {"id": instance_id, "tenant": tenant_id})
 
 
@@ -326,9 +327,9 @@ SELECT id, kind, message, detail, element_id, token_id,
 """
 
 SUBSCRIPTIONS = """
-SELECT s.id, s.token_id, s.element_id, s.message_name, s.correlation_key, s.created_at,
+SELECT s.id, s.kind, s.token_id, s.element_id, s.message_name, s.correlation_key, s.created_at,
        (SELECT count(*)::int FROM (SELECT 1 FROM message AS m
-         WHERE m.tenant_id = :tenant AND m.name = s.message_name AND m.correlation_key <> s.correlation_key
+         WHERE m.tenant_id = :tenant AND s.kind = 'catch' AND m.name = s.message_name AND m.correlation_key <> s.correlation_key
            AND m.expires_at > baton_now() LIMIT 100) AS others) AS same_name,
        ARRAY(SELECT m.correlation_key FROM message AS m
          WHERE m.tenant_id = :tenant AND m.name = s.message_name AND m.correlation_key <> s.correlation_key

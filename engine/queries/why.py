@@ -17,8 +17,8 @@ from engine.queries.instance import IncidentRow, SubscriptionRow, TaskRow, Token
 class Reason:
     """`kind` names the sentence; `row` is what it speaks of; `element_id`: where.
 
-    incident, task_free, task_held, held, job_due, job_later, leased, timer, timer_due, message, condition, joining,
-    reset, inside, unknown. The row of a condition is what it was last: true, false, or why that cannot be said.
+    incident, task_free, task_held, held, job_due, job_later, leased, timer, timer_due, message, signal, condition, joining,
+    inside, unknown. The row of a condition is what it was last: true, false, or why that cannot be said.
     """
 
     kind: str
@@ -60,11 +60,13 @@ def why(
             ),
             *(_task(task) for task in tasks if task.token_id == token.id and task.status in ("open", "claimed")),
             *(_work(item, stuck_work) for item in work if item.token_id == token.id and item.ended_at is None),
-            *(Reason("message", row.element_id, row) for row in subscriptions if row.token_id == token.id),
+            *(
+                Reason("signal" if row.kind == "signal" else "message", row.element_id, row)
+                for row in subscriptions
+                if row.token_id == token.id
+            ),
             *(Reason("condition", event, was) for event, was in sorted((token.memory or {}).get("conditions", {}).items())),
         ]
-        if "taken" in (token.memory or {}):
-            reasons.insert(0, Reason("reset", token.element_id, token))
         if token.status == "joining":
             reasons.insert(0, Reason("joining", token.element_id, token))
         own = [reason for reason in reasons if reason.element_id == token.element_id]

@@ -12,12 +12,15 @@ from sqlalchemy import Connection
 from engine.core.lifecycle import WORK as WORK_MAP
 from engine.queries.rows import PAGE, Page, capped, page_of, rows, scalar, time_cursor
 
-JOB_KINDS = ("service", "timer", "start_timer", "message", "cancel", "continue")
+JOB_KINDS = ("service", "timer", "start_timer", "message", "cancel", "continue", "throw", "signal")
 
 
 @dataclass(frozen=True, slots=True)
 class WorkItem:
-    """`work`: job | external_task. `wait_seconds`: until it may be picked up; negative when it is due."""
+    """`work`: job | external_task. `wait_seconds`: until it may be picked up; negative when it is due.
+
+    What is thrown has left its process behind: it has no definition.
+    """
 
     work: str
     id: UUID
@@ -39,10 +42,10 @@ class WorkItem:
     created_at: datetime
     instance_id: UUID | None
     business_key: str | None
-    definition_id: UUID
-    definition_key: str
-    definition_name: str
-    version: int
+    definition_id: UUID | None
+    definition_key: str | None
+    definition_name: str | None
+    version: int | None
 
 
 def work_items(
@@ -240,7 +243,7 @@ _ITEM = """w.element_id, w.status, w.held, w.due_at, w.available_at,
        d.id AS definition_id, d.key AS definition_key, coalesce(nullif(d.name, ''), d.key) AS definition_name, d.version"""
 
 _JOBS = f"""(SELECT 'job' AS work, w.id, w.kind, w.topic, {_ITEM}
-  FROM job AS w JOIN process_definition AS d ON d.id = w.definition_id LEFT JOIN process_instance AS i ON i.id = w.instance_id
+  FROM job AS w LEFT JOIN process_definition AS d ON d.id = w.definition_id LEFT JOIN process_instance AS i ON i.id = w.instance_id
  WHERE {{where}} ORDER BY w.created_at DESC, w.id DESC LIMIT :limit)"""
 
 _EXTERNAL = f"""(SELECT 'external_task' AS work, w.id, 'external' AS kind, w.topic, {_ITEM}

@@ -41,13 +41,22 @@ def test_S48_every_fault_of_three_files_is_named_with_its_element_and_line() -> 
         assert part in sentence
 
 
+THROWN = (
+    '<intermediateThrowEvent id="x"><messageEventDefinition messageRef="m"><extensionElements>{}</extensionElements>'
+    "</messageEventDefinition></intermediateThrowEvent>"
+)
+
 UNSUPPORTED = [
+    ('<complexGateway id="x" name="Odd"/>', "complexGateway 'Odd' is not supported"),
     ('<scriptTask id="x" scriptFormat="javascript"><script>a = 1</script></scriptTask>', "scriptTask 'x' has a script in javascript"),
     ('<businessRuleTask id="x" camunda:decisionRef="dish"/>', "refers to the decision table 'dish'"),
     (f'<businessRuleTask id="x">{TABLE_CALLED}</businessRuleTask>', "the decision table 'dish'"),
     ('<callActivity id="x" calledElement="q"/>', "callActivity 'x'"),
-    ('<intermediateThrowEvent id="x"><signalEventDefinition/></intermediateThrowEvent>', "with a signalEventDefinition is not supported"),
-    ('<intermediateCatchEvent id="x"><signalEventDefinition/></intermediateCatchEvent>', "with a signalEventDefinition is not supported"),
+    ('<intermediateThrowEvent id="x"><signalEventDefinition/></intermediateThrowEvent>', "names no signal"),
+    (
+        '<intermediateCatchEvent id="x"><signalEventDefinition signalRef="s"/></intermediateCatchEvent>',
+        "the signal 's', which does not exist",
+    ),
     ('<intermediateCatchEvent id="x"/>', "without event definition is not supported"),
     (
         f'<intermediateCatchEvent id="x">{TIMER}<messageEventDefinition messageRef="m"/></intermediateCatchEvent>',
@@ -104,8 +113,11 @@ INVALID = [
     ('<businessRuleTask id="x"/>', "says nowhere what it does"),
     ('<sendTask id="x"/>', "says nowhere what it does"),
     ('<sendTask id="x" messageRef="gone"/>', "the message 'gone', which does not exist"),
-    ('<sendTask id="x" messageRef="m"/>', "the message of sendTask 'x' has no destination"),
-    ('<intermediateThrowEvent id="x"><messageEventDefinition messageRef="m"/></intermediateThrowEvent>', "has no destination"),
+    ('<sendTask id="x" messageRef="m" baton:timeToLive="soon"/>', "baton:timeToLive of sendTask 'x' cannot be read"),
+    ('<sendTask id="x" messageRef="m" baton:timeToLive="P1M"/>', "baton:timeToLive of sendTask 'x' is P1M"),
+    (THROWN.format('<camunda:in source="a"/>'), "a variable that intermediateThrowEvent 'x' sends has no target"),
+    (THROWN.format('<camunda:in source="a" sourceExpression="${b}" target="c"/>'), "or not one source"),
+    (THROWN.format('<camunda:in source="`" target="c"/>'), "the value of 'c' of intermediateThrowEvent 'x' is not an expression"),
     ('<receiveTask id="x"/>', "receiveTask 'x' names no message"),
     ('<receiveTask id="x" messageRef="gone"/>', "the message 'gone', which does not exist"),
     ('<receiveTask id="x" messageRef="m" instantiate="true"/>', "starts instances and has an incoming flow"),
@@ -260,8 +272,8 @@ STRUCTURES = [
         "3 incoming flows",
     ),
     (f'{START}<userTask id="t"/><userTask id="t"/>', "t", "has the id 't' of userTask 't' in line 3"),
-    (f'{START}<endEvent id="e"><messageEventDefinition messageRef="m"/></endEvent>', "e", "has no destination"),
-    (f'{START}<endEvent id="e"><signalEventDefinition/></endEvent>', "e", "with a signalEventDefinition is not supported"),
+    (f'{START}<endEvent id="e"><messageEventDefinition/></endEvent>', "e", "names no message"),
+    (f'{START}<endEvent id="e"><signalEventDefinition/></endEvent>', "e", "names no signal"),
     (f'{START}<endEvent id="e"><escalationEventDefinition/></endEvent>', "e", "names no escalation"),
     (f'{START}<endEvent id="e"><escalationEventDefinition escalationRef="gone"/></endEvent>', "e", "the escalation 'gone', which does not"),
     (f'{START}<endEvent id="e"><escalationEventDefinition escalationRef="esc"/></endEvent>', "e", "which has no code"),

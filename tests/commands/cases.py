@@ -16,7 +16,15 @@ from tests.cast import ADA
 from tests.rows import definition
 
 Connection = psycopg.Connection[Any]
-KINDS = (("service", "work"), ("timer", ""), ("start_timer", ""), ("message", ""))
+KINDS = (
+    ("service", "work"),
+    ("timer", ""),
+    ("start_timer", ""),
+    ("message", ""),
+    ("throw", "signal"),
+    ("throw", "message"),
+    ("signal", ""),
+)
 
 
 def deployed(conn: Connection, model: ProcessDefinition, **values: Any) -> UUID:

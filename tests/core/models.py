@@ -12,10 +12,8 @@ from dataclasses import replace
 from typing import Any
 
 from engine.bpmn.definition import (
-    AdHocConfig,
     BoundaryConfig,
     CatchConfig,
-    ComplexGatewayConfig,
     ConditionConfig,
     EndConfig,
     ErrorConfig,
@@ -28,7 +26,9 @@ from engine.bpmn.definition import (
     ProcessDefinition,
     ReceiveTaskConfig,
     ScriptConfig,
+    Sent,
     ServiceTaskConfig,
+    SignalConfig,
     StandardLoop,
     StartConfig,
     SubprocessConfig,
@@ -65,6 +65,7 @@ def on_event(
     *,
     after: str | None = None,
     on: str | None = None,
+    signal: str | None = None,
     when: str | None = None,
     error: str | None = None,
     escalation: str | None = None,
@@ -74,6 +75,7 @@ def on_event(
     config = StartConfig(
         timer=timer(after) if after else None,
         message=message(on) if on else None,
+        signal=SignalConfig(parse(signal)) if signal else None,
         condition=condition(when),
         error=ErrorConfig(None if error == "*" else error) if error else None,
         escalation=EscalationConfig(None if escalation == "*" else escalation, "code") if escalation else None,
@@ -94,6 +96,21 @@ def throw(*, sends: str | None = None, link: str | None = None, escalation: str 
     """`sends`: the name of a message, delivered to http://there."""
     message = MessageConfig(parse(sends), destination=parse("http://there")) if sends else None
     return Node("", "intermediate_throw_event", config=ThrowConfig(message=message, link=link, escalation=escalation))
+
+
+def signals(name: str, *, end: bool = False, everything: bool = False, **sends: str) -> Node:
+    """Throws a signal, on the way or at the end."""
+    config = SignalConfig(parse(name), Sent(tuple((key, parse(text)) for key, text in sends.items()), everything))
+    if end:
+        return Node("", "end_event", config=EndConfig(signal=config))
+    return Node("", "intermediate_throw_event", config=ThrowConfig(signal=config))
+
+
+def tells(name: str, *, key: str | None = None, body: str | None = None, seconds: float = 3600, **sends: str) -> Node:
+    """Throws a message to our own processes."""
+    sent = Sent(tuple((variable, parse(text)) for variable, text in sends.items()))
+    config = MessageConfig(parse(name), parse(key) if key else None, body=parse(body) if body else None, sends=sent, time_to_live=seconds)
+    return Node("", "intermediate_throw_event", config=ThrowConfig(message=config))
 
 
 def link(name: str) -> Node:
@@ -161,17 +178,6 @@ def inc(name: str = "") -> Node:
     return Node("", "inclusive_gateway", name=name)
 
 
-def complexly(activation: str | None = None) -> Node:
-    """A complex gateway."""
-    return Node("", "complex_gateway", config=ComplexGatewayConfig(parse(activation) if activation else None))
-
-
-def ad_hoc(*, sequential: bool = False, until: str | None = None, cancel_remaining: bool = True, activities: str | None = None) -> Node:
-    """An ad hoc subprocess; `activities` is an expression that names those to run."""
-    condition, chosen = parse(until) if until else None, parse(activities) if activities else None
-    return Node("", "ad_hoc_subprocess", config=AdHocConfig(sequential, condition, cancel_remaining, chosen))
-
-
 def first_event(*, begins: bool = False) -> Node:
     """`begins`: the first of its events starts an instance."""
     return Node("", "event_based_gateway", config=EventGatewayConfig(begins))
@@ -194,8 +200,15 @@ def message(name: str, key: str | None = None) -> MessageConfig:
     return MessageConfig(parse(name), key=parse(key) if key else None)
 
 
-def catch(*, after: str | None = None, on: str | None = None, key: str | None = None, when: str | None = None) -> Node:
-    config = CatchConfig(timer=timer(after) if after else None, message=message(on, key) if on else None, condition=condition(when))
+def catch(
+    *, after: str | None = None, on: str | None = None, key: str | None = None, signal: str | None = None, when: str | None = None
+) -> Node:
+    config = CatchConfig(
+        timer=timer(after) if after else None,
+        message=message(on, key) if on else None,
+        signal=SignalConfig(parse(signal)) if signal else None,
+        condition=condition(when),
+    )
     return Node("", "intermediate_catch_event", config=config)
 
 
@@ -204,6 +217,7 @@ def boundary(
     *,
     after: str | None = None,
     on: str | None = None,
+    signal: str | None = None,
     when: str | None = None,
     error: str | None = None,
     escalation: str | None = None,
@@ -216,6 +230,7 @@ def boundary(
         interrupting,
         timer=timer(after) if after else None,
         message=message(on) if on else None,
+        signal=SignalConfig(parse(signal)) if signal else None,
         condition=condition(when),
         error=ErrorConfig(None if error == "*" else error, **config) if error else None,
         escalation=EscalationConfig(None if escalation == "*" else escalation, **config) if escalation else None,

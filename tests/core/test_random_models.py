@@ -1,6 +1,6 @@
 """Random block-structured models, driven to the end in random order: never stuck, nothing left, no row named twice.
 
-Blocks: task, job, script, receive task, sequence, parallel, exclusive, inclusive, link, error end, loop,
+Blocks: task, job, script, receive task, signals, sequence, parallel, exclusive, inclusive, link, error end, loop,
 subprocess, event subprocesses, escalation, several, terminate, event gateway, boundary events of both kinds, conditions.
 `World` checks after every step that each token waits for something, and that a narrow snapshot decides as the whole does.
 """
@@ -19,11 +19,9 @@ from hypothesis import strategies as st
 from engine.bpmn.definition import Node, ProcessDefinition
 from engine.core import loops
 from tests.core.models import (
-    ad_hoc,
     boundary,
     by_event,
     catch,
-    complexly,
     end,
     error_end,
     escalation_end,
@@ -38,8 +36,10 @@ from tests.core.models import (
     script,
     service,
     several,
+    signals,
     start,
     sub,
+    tells,
     terminate,
     throw,
     user,
@@ -51,26 +51,15 @@ Block = tuple[str, list["Block"]] | str
 
 WORK = ("task", "job", "external", "script", "receive", "linked")
 EVENTS = ("choice_of_events", "interrupted", "reminded", "overtaken", "noticed", "true_or_late")
-LEAVES = st.sampled_from([*WORK, *EVENTS])
+THROWS = ("signal", "wait_for_signal", "wait_or_signal", "told")
+LEAVES = st.sampled_from([*WORK, *EVENTS, *THROWS])
 BLOCKS: st.SearchStrategy[Block] = st.recursive(
     LEAVES,
     lambda inner: st.one_of(
-        st.tuples(st.sampled_from(["sequence", "parallel", "exclusive", "inclusive", "racing"]), st.lists(inner, min_size=2, max_size=3)),
+        st.tuples(st.sampled_from(["sequence", "parallel", "exclusive", "inclusive"]), st.lists(inner, min_size=2, max_size=3)),
         st.tuples(
             st.sampled_from(
-                [
-                    "loop",
-                    "subprocess",
-                    "interrupted_subprocess",
-                    "terminated",
-                    "failing",
-                    "watched",
-                    "several",
-                    "in_turn",
-                    "again",
-                    "any_order",
-                    "one_by_one",
-                ]
+                ["loop", "subprocess", "interrupted_subprocess", "terminated", "failing", "watched", "several", "in_turn", "again"]
             ),
             st.lists(inner, min_size=1, max_size=1),
         ),
@@ -141,6 +130,32 @@ class Drawing:
         name = f"L{len(self.elements)}"
         return self.add(throw(link=name), owner), self.add(link(name), owner)
 
+    def _signal(self, _: list[Block], owner: str | None) -> tuple[str, str]:
+        return self._single(signals("NEWS"), owner)
+
+    def _wait_for_signal(self, _: list[Block], owner: str | None) -> tuple[str, str]:
+        return self._single(catch(signal="NEWS"), owner)
+
+    def _wait_or_signal(self, _: list[Block], owner: str | None) -> tuple[str, str]:
+        """One branch throws what the other waits for behind a gateway, and a task is told of it besides."""
+        fork, join, gateway = self.add(par(), owner), self.add(par(), owner), self.add(first_event(), owner)
+        task, throws, merge = self.add(user(), owner), self.add(signals("NEWS"), owner), self.add(xor(), owner)
+        told = self.add(boundary(task, signal="NEWS", interrupting=False), owner)
+        self.link(told, self.add(end(), owner))
+        self.link(fork, gateway)
+        for waits in (catch(signal="NEWS"), catch(signal="OTHER"), catch(after="PT1H")):
+            name = self.add(waits, owner)
+            self.link(gateway, name)
+            self.link(name, merge)
+        self.link(merge, join)
+        self.link(fork, task)
+        self.link(task, throws)
+        self.link(throws, join)
+        return fork, join
+
+    def _told(self, _: list[Block], owner: str | None) -> tuple[str, str]:
+        return self._single(tells("ANSWER"), owner)
+
     def _inclusive(self, inner: list[Block], owner: str | None) -> tuple[str, str]:
         split, merge = self.add(inc(), owner), self.add(inc(), owner)
         for number, block in enumerate(inner):
@@ -149,28 +164,6 @@ class Drawing:
             self.link(last, merge)
         self.link(split, merge, otherwise=True)
         return split, merge
-
-    def _racing(self, inner: list[Block], owner: str | None) -> tuple[str, str]:
-        """The first branch that is done goes on; the others are taken in when they come."""
-        fork, race = self.add(complexly(), owner), self.add(complexly("${activationCount >= 1}"), owner)
-        for block in inner:
-            first, last = self.draw(block, owner)
-            self.link(fork, first)
-            self.link(last, race)
-        return fork, race
-
-    def _ad_hoc(self, inner: list[Block], owner: str | None, node: Node) -> tuple[str, str]:
-        name = self.add(node, owner)
-        task, _ = self.add(user(), name), self.add(service(), name)
-        first, _ = self.draw(inner[0], name)
-        self.link(task, first)
-        return self._with_way_around(name, owner)
-
-    def _any_order(self, inner: list[Block], owner: str | None) -> tuple[str, str]:
-        return self._ad_hoc(inner, owner, ad_hoc(until="${done % 3 == 0}", cancel_remaining=False))
-
-    def _one_by_one(self, inner: list[Block], owner: str | None) -> tuple[str, str]:
-        return self._ad_hoc(inner, owner, ad_hoc(until="${done % 5 == 0}", sequential=True))
 
     def _failing(self, inner: list[Block], owner: str | None) -> tuple[str, str]:
         """A subprocess that also has a way to an error, which its boundary event catches."""
@@ -201,6 +194,7 @@ class Drawing:
         events = [
             on_event(on="NEWS"),
             on_event(after="R2/PT1H", interrupting=False),
+            on_event(signal="NEWS", interrupting=False),
             on_event(error="*"),
             on_event(escalation="LOUD", interrupting=False),
             on_event(when="${pick == 2}", interrupting=False),

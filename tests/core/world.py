@@ -21,6 +21,7 @@ from engine.core.snapshot import (
     ErrorThrown,
     EventOccurred,
     NeedsWholeInstance,
+    OpenSignal,
     OpenTask,
     Retried,
     ScopeState,
@@ -48,6 +49,7 @@ class World:
         self.scopes: dict[UUID, ScopeState] = {}
         self.leaves: dict[UUID, Leaf] = {}
         self.deliveries: list[Any] = []
+        self.throws: list[Any] = []
         self.ended: str | None = None
         self.final: dict[str, Any] = {}
         self.happened: list[str] = []
@@ -90,7 +92,8 @@ class World:
                 fired = EventOccurred(token, leaf.element_id, "timer", detail=detail, occurrence=leaf.payload, due_at=due)
                 return self.happen(fired, leaf)
             case NewSubscription():
-                return self.happen(EventOccurred(token, leaf.element_id, "message", typed_variables, detail), leaf)
+                what = "signal" if leaf.kind == "signal" else "message"
+                return self.happen(EventOccurred(token, leaf.element_id, what, typed_variables, detail), leaf)
         raise AssertionError(f"{leaf} cannot be served")
 
     def go_on(self, element: str) -> World:
@@ -153,7 +156,12 @@ class World:
         """A narrow snapshot first. Where it suffices, it must lead to the very effects that the whole leads to."""
         others = self._others(trigger, leaf)
         tasks = tuple(OpenTask(task.id, task.token_id, task.element_id) for task in self.leaves.values() if isinstance(task, NewTask))
-        whole = Snapshot(**self._ids(), scopes=self.scopes, tokens=self.tokens, whole=True, tasks=tasks, **others)
+        signals = tuple(
+            OpenSignal(each.id, each.token_id, each.element_id, each.message_name)
+            for each in self.leaves.values()
+            if isinstance(each, NewSubscription) and each.kind == "signal"
+        )
+        whole = Snapshot(**self._ids(), scopes=self.scopes, tokens=self.tokens, whole=True, tasks=tasks, signals=signals, **others)
         first_id = next(self.numbers)
         self.numbers = count(first_id)
         try:
@@ -208,6 +216,8 @@ class World:
         """Deletes with their cascades, then moves, then inserts. A task that loses its token without being named is an error."""
         for task_id in effects.cancelled_tasks:
             del self.leaves[task_id]
+        for subscription in effects.gone_subscriptions:
+            assert self.leaves.pop(subscription).token_id not in effects.gone_tokens, "it goes by cascade"
         for token_id in (*effects.resolved_incidents_of, *(incident.token_id for incident in effects.incidents)):
             self._delete_leaves(token_id, NewIncident)
         for token_id in effects.gone_tokens:
@@ -234,6 +244,7 @@ class World:
             assert leaf.token_id in self.tokens, f"{leaf} hangs off a token that is not there"
             self.leaves[leaf.id] = leaf
         self.deliveries += effects.deliveries
+        self.throws += effects.throws
         self._keep(effects)
         self.check()
 

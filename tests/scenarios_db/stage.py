@@ -20,19 +20,40 @@ from engine.commands.deliver_message import deliver_message
 from engine.commands.deploy import deploy
 from engine.commands.jobs import complete_job, fail_job, fire_timer, throw_job_error
 from engine.commands.messages import publish_message
-from engine.commands.outcome import Actor, Claimed, Deployed, InstanceStarted, ItemDone, Lease, MessagePublished, Rejected, TaskCompleted
+from engine.commands.outcome import (
+    Actor,
+    Claimed,
+    Deployed,
+    InstanceStarted,
+    ItemDone,
+    Lease,
+    MessagePublished,
+    Rejected,
+    SignalSpread,
+    SignalThrown,
+    TaskCompleted,
+)
+from engine.commands.signals import broadcast_signal, receive_signal, spread_signal
 from engine.commands.start import start_instance
 from engine.commands.start_by_timer import start_by_timer
 from engine.commands.tasks import claim
+from engine.commands.thrown_messages import publish_thrown
 from engine.db.acquire import Acquired, acquire_jobs
 from engine.db.load import Work, load_batch
 from tests import rows
 from tests.cast import ADA, CAST, OP, engage
 
 MODELS = Path(__file__).parents[1] / "models"
-KINDS = (("timer", ""), ("start_timer", ""), ("message", ""))
 Handler = Callable[[Mapping[str, Any]], Mapping[str, Any] | None]
-_ENDS = {"timer": fire_timer, "start_timer": start_by_timer, "message": deliver_message}
+_ENDS: dict[tuple[str, str], Callable[..., Any]] = {
+    ("timer", ""): fire_timer,
+    ("start_timer", ""): start_by_timer,
+    ("message", ""): deliver_message,
+    ("throw", "signal"): spread_signal,
+    ("throw", "message"): publish_thrown,
+    ("signal", ""): receive_signal,
+}
+KINDS = tuple(_ENDS)
 
 
 class Throws(Exception):
@@ -83,6 +104,11 @@ class Stage:
     def publish(self, name: str, key: Any = "", *, live: float | None = None, **variables: Any) -> MessagePublished | Rejected:
         return publish_message(self.conn, name, actor=OP, correlation_key=key, variables=variables, time_to_live_seconds=live)
 
+    def signal(self, name: str, **variables: Any) -> SignalThrown:
+        outcome = broadcast_signal(self.conn, name, actor=OP, variables=variables)
+        assert isinstance(outcome, SignalThrown), outcome
+        return outcome
+
     def runs(self, key: str) -> list[Run]:
         """All cases of a key, oldest first."""
         found = self.conn.execute(
@@ -110,8 +136,10 @@ class Stage:
 
     def end(self, item: Leased) -> Any:
         """Run it and report: outcome of the command that ended it."""
-        if item.row.job_kind in _ENDS:
-            return _ENDS[item.row.job_kind](self.conn, item.lease)
+        if (kind := (item.row.job_kind, item.row.topic)) in _ENDS:
+            while isinstance(outcome := _ENDS[kind](self.conn, item.lease), SignalSpread):
+                pass  # a step of several, under one lease
+            return outcome
         try:
             result = self.handlers[item.row.topic](item.work.variables)
         except Throws as error:

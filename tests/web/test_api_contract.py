@@ -283,9 +283,7 @@ def test_an_external_task_fails_throws_and_is_released(program: Any, committed_d
 # ---- messages
 
 
-def test_messages_are_stored_for_their_time_to_live_or_refused_and_signals_are_not_there_yet(
-    program: Any, committed_db: psycopg.Connection
-) -> None:
+def test_messages_are_stored_for_their_time_to_live_or_refused(program: Any, committed_db: psycopg.Connection) -> None:
     olga = program("olga")
     problem(olga.post("/messages", {"name": "paid", "correlation_key": "4711"}), 409, "no_subscription")
     stored = olga.post("/messages", {"name": "paid", "correlation_key": "4711", "variables": {"a": 1}, "time_to_live_seconds": 60})
@@ -293,7 +291,18 @@ def test_messages_are_stored_for_their_time_to_live_or_refused_and_signals_are_n
     assert stored.json["outcome"] == "stored"
     assert one(committed_db, "SELECT variables -> 'a' IS NOT NULL FROM message")
     problem(olga.post("/messages", {"name": "", "time_to_live_seconds": -1}), 422, "invalid")
-    problem(olga.post("/signals", {"name": "x"}), 422, "unsupported")
+
+
+def test_a_signal_is_thrown_whoever_waits_and_the_same_press_twice_throws_once(program: Any, committed_db: psycopg.Connection) -> None:
+    olga = program("olga")
+    asked = {"name": "ALARM", "variables": {"floor": 3}}
+    first = olga.post("/signals", asked, key="1")
+    assert (first.status_code, first.json["outcome"]) == (200, "thrown")
+    assert olga.post("/signals", asked, key="1").json == first.json
+    assert one(committed_db, "SELECT count(*) FROM job WHERE kind = 'throw' AND payload->>'name' = 'ALARM'") == 1
+    problem(olga.post("/signals", {"name": ""}), 422, "invalid")
+    problem(olga.post("/signals", {"name": "x", "correlation_key": "1"}), 422, "invalid")
+    problem(program("ada").post("/signals", asked), 403, "not_allowed")
 
 
 # ---- what callers send

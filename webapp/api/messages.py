@@ -1,11 +1,12 @@
-"""Messages, and the signals that are not there yet."""
+"""Messages and signals."""
 
 from __future__ import annotations
 
 from flask import Response, jsonify
 
 from engine.commands.messages import publish_message
-from engine.commands.outcome import Refusal, Rejected
+from engine.commands.outcome import Rejected
+from engine.commands.signals import broadcast_signal
 from webapp.api.blueprint import blueprint
 from webapp.api.bodies import Field, json_body, number, request_id, text, variables
 from webapp.api.shapes import refused
@@ -40,5 +41,11 @@ def publish() -> Response:
 
 @blueprint.post("/signals")
 def broadcast() -> Response:
-    """422 `unsupported` until signals exist."""
-    return refused(Rejected(Refusal.UNSUPPORTED, "signals are not supported yet; use a message"))
+    """`{"outcome": "thrown", "signal_id"}`, whether anybody waits or nobody: it is for who waits now, and not stored."""
+    sent = json_body(name=Field(text()), variables=Field(variables, {}))
+    outcome = broadcast_signal(
+        command_connection(), sent["name"], actor=current_actor(), variables=sent["variables"], request_id=request_id()
+    )
+    if isinstance(outcome, Rejected):
+        return refused(outcome)
+    return jsonify(outcome="thrown", signal_id=outcome.signal_id)

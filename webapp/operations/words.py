@@ -29,11 +29,11 @@ def model_of(definition_id: UUID | None) -> ProcessDefinition | None:
 
 
 def element_name(definition_id: UUID | None, element_id: str | None) -> str:
-    """What the model calls an element; its id if it has no name. The job of a large cancel belongs to none."""
+    """What the model calls an element; its id if it has no name. The job of a large cancel, and a signal from outside, have none."""
     if element_id is None:
         return ""
     if element_id == "":
-        return "The whole case"
+        return "The whole case" if definition_id is not None else "From outside"
     model = model_of(definition_id)
     node = model.nodes.get(element_id) if model else None
     return (node.name if node else "") or element_id

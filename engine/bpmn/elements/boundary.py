@@ -1,18 +1,18 @@
-"""Boundary events: timer, message, condition, error, escalation (BPMN 2.0.2, 10.5.4 and 13.5.3)."""
+"""Boundary events: timer, message, signal, condition, error, escalation (BPMN 2.0.2, 10.5.4 and 13.5.3)."""
 
 from __future__ import annotations
 
 from engine.bpmn import names
 from engine.bpmn.context import Context, named
 from engine.bpmn.definition import BoundaryConfig
-from engine.bpmn.elements import events
+from engine.bpmn.elements import events, throwing
 from engine.bpmn.names import Element
 from engine.bpmn.support import Supported, register
 
 
 def register_all() -> None:
     supported = Supported("boundary_event", "boundary", parse)
-    for event in ("timer", "message", "conditional", "error", "escalation"):
+    for event in ("timer", "message", "signal", "conditional", "error", "escalation"):
         register("boundaryEvent", supported, event=f"{event}EventDefinition")
 
 
@@ -29,6 +29,7 @@ def parse(element: Element, context: Context) -> BoundaryConfig:
         interrupting=interrupting,
         timer=events.timer(element, context),
         message=events.message(element, context),
+        signal=throwing.signal(element, context),
         condition=events.condition(element, context),
         error=error,
         escalation=events.escalation(element, context),

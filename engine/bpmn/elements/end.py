@@ -1,10 +1,10 @@
-"""End events: none, terminate, message, error, escalation (BPMN 2.0.2, 10.5.3)."""
+"""End events: none, terminate, message, signal, error, escalation (BPMN 2.0.2, 10.5.3)."""
 
 from __future__ import annotations
 
 from engine.bpmn.context import Context
 from engine.bpmn.definition import EndConfig
-from engine.bpmn.elements import events
+from engine.bpmn.elements import events, throwing
 from engine.bpmn.names import Element
 from engine.bpmn.support import Supported, register
 
@@ -12,14 +12,15 @@ from engine.bpmn.support import Supported, register
 def register_all() -> None:
     supported = Supported("end_event", "end", parse)
     register("endEvent", supported)
-    for event in ("terminateEventDefinition", "messageEventDefinition", "errorEventDefinition", "escalationEventDefinition"):
-        register("endEvent", supported, event=event)
+    for event in ("terminate", "message", "signal", "error", "escalation"):
+        register("endEvent", supported, event=f"{event}EventDefinition")
 
 
 def parse(element: Element, context: Context) -> EndConfig:
     return EndConfig(
         terminate=events.definition_of(element, "terminateEventDefinition") is not None,
-        message=events.thrown_message(element, context),
+        message=throwing.thrown_message(element, context),
+        signal=throwing.thrown_signal(element, context),
         error=events.thrown_error(element, context),
         escalation=events.thrown_escalation(element, context),
     )

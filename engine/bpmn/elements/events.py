@@ -58,24 +58,6 @@ def message(event: Element, context: Context, *, throws: bool = False) -> Messag
     return None if definition is None else message_of(event, definition, context, throws=throws)
 
 
-def thrown_message(event: Element, context: Context) -> MessageConfig | None:
-    """The message of an event that throws one."""
-    return _with_destination(event, message(event, context, throws=True), context)
-
-
-def sent_message(task: Element, context: Context) -> MessageConfig | None:
-    """The message that the messageRef of a send task names."""
-    return _with_destination(task, message_of(task, task, context, throws=True), context)
-
-
-def _with_destination(thrower: Element, found: MessageConfig | None, context: Context) -> MessageConfig | None:
-    """A message without a destination would have nowhere to go: throwing to other cases is not supported yet."""
-    if found is not None and found.destination is None:
-        why = "baton:destination on the message: the address it is delivered to"
-        context.problem(thrower, f"the message of {named(thrower)} has no destination", why)
-    return found
-
-
 def message_of(event: Element, definition: Element, context: Context, *, throws: bool = False) -> MessageConfig | None:
     """The message that the messageRef of an event definition, or of a send or receive task itself, names."""
     target = _message_element(event, definition, context)
@@ -90,12 +72,12 @@ def message_of(event: Element, definition: Element, context: Context, *, throws:
         return None
     if name.is_constant and len(str(name.evaluate({}))) > MAX_NAME:
         context.problem(target, f"the name of {named(target)} is too long", f"at most {MAX_NAME} characters")
-    key = None if throws else _key(event, definition, target, context)
     places = (definition, event, target)
+    destination = _first(places, "destination", context, event) if throws else None
     config = MessageConfig(
         name,
-        key=key,
-        destination=_first(places, "destination", context, event) if throws else None,
+        key=_key(event, definition, target, context) if destination is None else None,
+        destination=destination,
         method=(_attribute(places, "method", context) or "POST").upper() if throws else "POST",
         body=_first(places, "body", context, event) if throws else None,
     )

@@ -1,11 +1,11 @@
-"""Start events: none, timer, message; in event subprocesses also condition, error and escalation (BPMN 2.0.2, 10.5.2)."""
+"""Start events: none, timer, message, signal; in event subprocesses also condition, error and escalation (BPMN 2.0.2, 10.5.2)."""
 
 from __future__ import annotations
 
 from engine.bpmn import forms, names
 from engine.bpmn.context import Context
 from engine.bpmn.definition import StartConfig
-from engine.bpmn.elements import events
+from engine.bpmn.elements import events, throwing
 from engine.bpmn.names import Element
 from engine.bpmn.support import Supported, register
 
@@ -13,7 +13,7 @@ from engine.bpmn.support import Supported, register
 def register_all() -> None:
     supported = Supported("start_event", "start", parse)
     register("startEvent", supported)
-    for event in ("timer", "message", "conditional", "error", "escalation"):
+    for event in ("timer", "message", "signal", "conditional", "error", "escalation"):
         register("startEvent", supported, event=f"{event}EventDefinition")
 
 
@@ -22,6 +22,7 @@ def parse(element: Element, context: Context) -> StartConfig:
     return StartConfig(
         timer=events.timer(element, context),
         message=events.message(element, context),
+        signal=throwing.signal(element, context),
         condition=events.condition(element, context),
         error=events.error(element, context),
         escalation=events.escalation(element, context),

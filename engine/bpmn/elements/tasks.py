@@ -5,7 +5,7 @@ from __future__ import annotations
 from engine.bpmn import names
 from engine.bpmn.context import MAX_NAME, Context, named
 from engine.bpmn.definition import MessageConfig, ReceiveTaskConfig, ScriptConfig, ServiceTaskConfig
-from engine.bpmn.elements import events, service_task
+from engine.bpmn.elements import events, service_task, throwing
 from engine.bpmn.mappings import inputs
 from engine.bpmn.names import CAMUNDA_LIKE, ZEEBE, Element
 from engine.bpmn.support import Supported, register
@@ -29,10 +29,10 @@ def parse_nothing(element: Element, context: Context) -> None:
 
 
 def parse_send(element: Element, context: Context) -> ServiceTaskConfig | MessageConfig | None:
-    """Bound as a service task is, or else its message goes to the message's destination (10.3.3.2)."""
+    """Bound as a service task is, or else its message goes to the message's destination, or to our own processes (10.3.3.2)."""
     if names.reference(element.get("messageRef")) is None or service_task.is_bound(element, context):
         return service_task.parse(element, context)
-    return events.sent_message(element, context)
+    return throwing.sent_message(element, context)
 
 
 def parse_receive(element: Element, context: Context) -> ReceiveTaskConfig:

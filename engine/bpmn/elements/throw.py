@@ -1,10 +1,10 @@
-"""Intermediate throw events: none, message, link, escalation (BPMN 2.0.2, 10.5.4)."""
+"""Intermediate throw events: none, message, signal, link, escalation (BPMN 2.0.2, 10.5.4)."""
 
 from __future__ import annotations
 
 from engine.bpmn.context import Context
 from engine.bpmn.definition import ThrowConfig
-from engine.bpmn.elements import events
+from engine.bpmn.elements import events, throwing
 from engine.bpmn.names import Element
 from engine.bpmn.support import Supported, register
 
@@ -12,13 +12,14 @@ from engine.bpmn.support import Supported, register
 def register_all() -> None:
     supported = Supported("intermediate_throw_event", "throw", parse)
     register("intermediateThrowEvent", supported)
-    for event in ("messageEventDefinition", "linkEventDefinition", "escalationEventDefinition"):
+    for event in ("messageEventDefinition", "signalEventDefinition", "linkEventDefinition", "escalationEventDefinition"):
         register("intermediateThrowEvent", supported, event=event)
 
 
 def parse(element: Element, context: Context) -> ThrowConfig:
     return ThrowConfig(
-        message=events.thrown_message(element, context),
+        message=throwing.thrown_message(element, context),
+        signal=throwing.thrown_signal(element, context),
         link=events.link(element, context),
         escalation=events.thrown_escalation(element, context),
     )

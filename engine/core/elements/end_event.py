@@ -1,4 +1,5 @@
-"""End events (10.5.3, 13.5.6): none, terminate (of its own scope only), message (an outbox delivery), error, escalation.
+"""End events (10.5.3, 13.5.6): none, terminate (of its own scope only), message (an outbox delivery, or a throw), signal, error,
+escalation.
 
 An error that nothing around it catches is an incident at the end event (kind `uncaught_error`): its token rests there, the
 other tokens go on, and an operator decides. The standard leaves it open (13.5.3).
@@ -7,13 +8,14 @@ other tokens go on, and an operator decides. The standard leaves it open (13.5.3
 from typing import cast
 
 from engine.bpmn.definition import EndConfig, Node
-from engine.core.deliveries import message_delivery
+from engine.core.deliveries import send
 from engine.core.errors import throw
 from engine.core.escalations import escalate
 from engine.core.registry import Behaviour, register
 from engine.core.run import CannotGoOn, Run
 from engine.core.snapshot import ErrorThrown, NoHandlerForError
 from engine.core.state import Token
+from engine.core.throws import throw_signal
 
 
 class EndEvent(Behaviour):
@@ -23,14 +25,17 @@ class EndEvent(Behaviour):
             self._throw(run, token, node, config.error)
             return
         if config.message is not None:
-            message_delivery(run, token, node, config.message)
+            send(run, token, node, config.message)
         if config.terminate:
             run.withdraw_others(token.scope, token)
         run.record(token.scope, "element_left", node.id)
+        if config.signal is not None:
+            token.status = "moving"
+            throw_signal(run, token, node, config.signal)
         if config.escalation is not None:
             token.status = "moving"
             escalate(run, token, node, config.escalation)
-        if token.alive:  # else an event that interrupts has caught the escalation
+        if token.alive:  # else an event that interrupts has caught it
             run.end(token)
 
     def _throw(self, run: Run, token: Token, node: Node, code: str) -> None:

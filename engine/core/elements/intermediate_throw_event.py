@@ -1,13 +1,14 @@
-"""Intermediate throw events (10.5.4, 13.5.2): none, message (an outbox delivery), link (goes on at its catch), escalation."""
+"""Intermediate throw events (10.5.4, 13.5.2): none, message (to a destination or to our processes), signal, link, escalation."""
 
 from typing import cast
 
 from engine.bpmn.definition import Node, ThrowConfig
-from engine.core.deliveries import message_delivery
+from engine.core.deliveries import send
 from engine.core.escalations import escalate
 from engine.core.registry import Behaviour, register
 from engine.core.run import Run
 from engine.core.state import Token
+from engine.core.throws import throw_signal
 
 
 class IntermediateThrowEvent(Behaviour):
@@ -17,10 +18,12 @@ class IntermediateThrowEvent(Behaviour):
             self._jump(run, token, node)
             return
         if config.message is not None:
-            message_delivery(run, token, node, config.message)
+            send(run, token, node, config.message)
+        if config.signal is not None:
+            throw_signal(run, token, node, config.signal)
         if config.escalation is not None:
             escalate(run, token, node, config.escalation)
-        if token.alive:  # else an event that interrupts has caught the escalation
+        if token.alive:  # else an event that interrupts has caught it
             run.leave(token)
 
     def _jump(self, run: Run, token: Token, node: Node) -> None:

@@ -1,7 +1,7 @@
 """Send task (10.3.3.2, 13.3.3): a message into the outbox, and on; or bound as a service task is."""
 
 from engine.bpmn.definition import MessageConfig, Node
-from engine.core.deliveries import message_delivery
+from engine.core.deliveries import send
 from engine.core.elements.service_task import ServiceTask
 from engine.core.registry import register
 from engine.core.run import Run
@@ -11,7 +11,7 @@ from engine.core.state import Token
 class SendTask(ServiceTask):
     def enter(self, run: Run, token: Token, node: Node) -> None:
         if isinstance(node.config, MessageConfig):
-            message_delivery(run, token, node, node.config)
+            send(run, token, node, node.config)
             run.leave(token)
             return
         super().enter(run, token, node)

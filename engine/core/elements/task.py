@@ -7,8 +7,6 @@ from engine.core.state import Token
 
 
 class TaskOutsideTheEngine(Behaviour):
-    is_activity = True
-
     def enter(self, run: Run, token: Token, node: Node) -> None:
         run.leave(token)
 

@@ -19,16 +19,17 @@ from sqlalchemy import (
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.orm import Mapped, mapped_column
 
-from engine.db.models.base import Base
+from engine.db.models.base import Base, Xid8
 
 
 class Subscription(Base):
     __tablename__ = "subscription"
     __table_args__ = (
         CheckConstraint(
-            "(kind = 'catch') = (token_id IS NOT NULL) AND (kind = 'catch') = (instance_id IS NOT NULL)", name="ck_subscription_catch"
+            "(kind IN ('catch', 'signal')) = (token_id IS NOT NULL) AND (kind IN ('catch', 'signal')) = (instance_id IS NOT NULL)",
+            name="ck_subscription_catch",
         ),
-        CheckConstraint("kind IN ('catch', 'start')", name="ck_subscription_kind"),
+        CheckConstraint("kind IN ('catch', 'start', 'signal', 'signal_start')", name="ck_subscription_kind"),
         ForeignKeyConstraint(["definition_id"], ["process_definition.id"], name="fk_subscription_definition", ondelete="CASCADE"),
         ForeignKeyConstraint(["instance_id"], ["process_instance.id"], name="fk_subscription_instance", ondelete="CASCADE"),
         ForeignKeyConstraint(["token_id"], ["token.id"], name="fk_subscription_token", ondelete="CASCADE"),
@@ -38,6 +39,12 @@ class Subscription(Base):
         Index("ix_subscription_message", "tenant_id", "message_name", "correlation_key", "created_at", "id"),
         Index("ix_subscription_token", "token_id", postgresql_where=text("token_id IS NOT NULL")),
         Index("uq_subscription_start", "tenant_id", "definition_id", "element_id", unique=True, postgresql_where=text("kind = 'start'")),
+        Index(
+            "uq_subscription_signal_start",
+            *("tenant_id", "definition_id", "element_id", "message_name"),
+            unique=True,
+            postgresql_where=text("kind = 'signal_start'"),
+        ),
     )
     id: Mapped[UUID] = mapped_column(Uuid)
     tenant_id: Mapped[str] = mapped_column(Text, server_default=text("''"))
@@ -50,6 +57,7 @@ class Subscription(Base):
     token_id: Mapped[UUID | None] = mapped_column(Uuid)
     element_id: Mapped[str] = mapped_column(Text)
     created_at: Mapped[datetime] = mapped_column(DateTime(timezone=True), server_default=text("baton_clock()"))
+    xid: Mapped[int | None] = mapped_column(Xid8, server_default=text("pg_current_xact_id()"))
 
 
 class Message(Base):

@@ -30,9 +30,12 @@ class Job(Base):
     __tablename__ = "job"
     __table_args__ = (
         CheckConstraint("attempts >= 0 AND attempts <= max_attempts", name="ck_job_attempts"),
-        CheckConstraint("(kind = 'start_timer') = (instance_id IS NULL) OR kind = 'message'", name="ck_job_case"),
+        CheckConstraint("(kind = 'start_timer') = (instance_id IS NULL) OR kind IN ('message', 'throw', 'signal')", name="ck_job_case"),
+        CheckConstraint("definition_id IS NOT NULL OR kind = 'throw'", name="ck_job_definition"),
         CheckConstraint("(status IN ('completed', 'cancelled')) = (ended_at IS NOT NULL)", name="ck_job_ended"),
-        CheckConstraint("kind IN ('service', 'timer', 'start_timer', 'message', 'cancel', 'continue')", name="ck_job_kind"),
+        CheckConstraint(
+            "kind IN ('service', 'timer', 'start_timer', 'message', 'cancel', 'continue', 'throw', 'signal')", name="ck_job_kind"
+        ),
         CheckConstraint(
             "(status = 'leased') = (lease_owner IS NOT NULL) AND "
             "(status = 'leased') = (lease_expires_at IS NOT NULL) AND "
@@ -61,7 +64,7 @@ class Job(Base):
     topic: Mapped[str] = mapped_column(Text, server_default=text("''"))
     instance_id: Mapped[UUID | None] = mapped_column(Uuid)
     root_id: Mapped[UUID | None] = mapped_column(Uuid)
-    definition_id: Mapped[UUID] = mapped_column(Uuid)
+    definition_id: Mapped[UUID | None] = mapped_column(Uuid)
     token_id: Mapped[UUID | None] = mapped_column(Uuid)
     subscription_id: Mapped[UUID | None] = mapped_column(Uuid)
     element_id: Mapped[str] = mapped_column(Text)

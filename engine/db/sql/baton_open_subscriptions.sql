@@ -17,7 +17,7 @@ BEGIN
   JOIN subscription s ON s.id = o.subscription_id
   LEFT JOIN process_instance r ON r.id = s.root_id
   CROSS JOIN (SELECT baton_clock() AS at) c
-  WHERE EXISTS (SELECT FROM message m
+  WHERE s.kind IN ('catch', 'start') AND EXISTS (SELECT FROM message m
                 WHERE m.tenant_id = s.tenant_id AND m.name = s.message_name
                   AND (s.kind = 'start' OR m.correlation_key = s.correlation_key) AND m.expires_at > baton_now());
   GET DIAGNOSTICS written = ROW_COUNT;

@@ -1,0 +1,74 @@
+"""A job brings something to a waiting instance: a signal, or a message that a case threw. One transaction of the receiver's.
+
+The subscription and the job end together, so whoever dies before the commit has brought nothing, and whoever runs the job
+again after it finds no lease.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from engine.commands.outcome import SYSTEM, ItemDone, Lease
+from engine.commands.transaction import Connection
+from engine.core.advance import advance
+from engine.core.effects import InvariantBroken
+from engine.core.snapshot import EventOccurred
+from engine.db.apply import Change, write
+from engine.db.definitions import compiled
+from engine.db.load import Reception
+from engine.db.locks import END_DELIVERY
+from engine.db.session import cursor_of
+from engine.ids import new_id
+
+
+@dataclass(frozen=True, slots=True)
+class Received:
+    """What occurs: signal | message, and what its event tells."""
+
+    what: str
+    told: Mapping[str, Any]
+
+
+def has_lease(found: Reception, lease: Lease) -> bool:
+    """The fence (R4)."""
+    return bool(found.job["status"] == "leased" and found.job["lease_number"] == lease.number)
+
+
+def receive(conn: Connection, lease: Lease, found: Reception, received: Received) -> ItemDone:
+    """The receiver goes on. Under the locks of `lock_reception`; raises NeedsWholeInstance, DefinitionRefused."""
+    case, receiver = found.case, found.receiver
+    if case is None or case.snapshot is None or case.leaf.token_id is None or receiver is None:
+        raise InvariantBroken(f"job {lease.item_id}: expected an instance that waits, found none")
+    definition = compiled(conn, case.snapshot.definition_id)
+    detail = {
+        "item_id": str(lease.item_id),
+        "lease_number": lease.number,
+        "attempt": found.job["attempts"],
+        "owner": lease.owner,
+        "subscription_id": str(receiver),
+        **received.told,
+    }
+    trigger = EventOccurred(case.leaf.token_id, case.leaf.element_id, received.what, found.variables, detail)
+    change = Change(
+        leaf="reception",
+        leaf_id=lease.item_id,
+        fence=lease.number,
+        snapshot=case.snapshot,
+        definition=definition,
+        effects=advance(definition, case.snapshot, trigger, now=found.now, new_id=new_id),
+        actor=SYSTEM.username,
+        mark=case.mark,
+        parameters={"received_by": receiver},
+    )
+    if write(conn, change) is None:
+        raise InvariantBroken(f"job {lease.item_id}: expected its guards to hold under the root's lock, found them stale")
+    return ItemDone(lease.item_id, lease.number, case.snapshot.instance_id)
+
+
+def end_quietly(conn: Connection, lease: Lease, found: Reception, why: str) -> ItemDone:
+    """Nobody is there to have it: the job ends, under the locks of `lock_reception`."""
+    values = {"item_id": lease.item_id, "lease_number": lease.number, "attempt": found.job["attempts"], "why": why}
+    cursor_of(conn).execute(END_DELIVERY, values)
+    return ItemDone(lease.item_id, lease.number)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import signal
 import sys
 import tempfile
 import tomllib
@@ -39,6 +40,8 @@ class Accepted:
 
 def main() -> int:
     asked = _arguments()
+    for number in (signal.SIGINT, signal.SIGTERM):  # also where a shell has started this in the background
+        signal.signal(number, signal.default_int_handler)
     every = mutants()
     accepted = _accepted()
     chosen = [mutant for mutant in every if asked.only in mutant.name and not (asked.new and _is_known(mutant, accepted))]
@@ -125,7 +128,13 @@ def _try_all(chosen: Sequence[Mutant], workshops: Sequence[Workshop], accepted: 
     # The accepted ones first: they run longest.
     tried = [*_together([m for m in chosen if m.name in accepted], accepted), *([m] for m in chosen if m.name not in accepted)]
     with ThreadPoolExecutor(len(workshops)) as pool:
-        return [verdict for verdicts in pool.map(judge, tried) for verdict in verdicts]
+        try:
+            return [verdict for verdicts in pool.map(judge, tried) for verdict in verdicts]
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            for workshop in workshops:
+                workshop.stop()
+            raise
 
 
 def _together(several: Sequence[Mutant], accepted: Mapping[str, Accepted]) -> list[list[Mutant]]:

@@ -112,12 +112,18 @@ class Proofs:
         return test in self.passed
 
 
+class Stopped(Exception):
+    """Somebody has asked the whole run to end."""
+
+
 class Workshop:
     """A copy of the tree in which mutants are tried. `template`: a migrated database on `server`, to be copied."""
 
     def __init__(self, folder: Path, server: str, template: str, proofs: Proofs) -> None:
         self.folder, self.server, self.template, self.proofs = folder, server, template, proofs
         self.times = count(int(time.time()) - 10_000_000)
+        self.stopped = False
+        self.running: subprocess.Popen[str] | None = None
         folder.mkdir()
         skipped = shutil.ignore_patterns("__pycache__", "*.pyc", ".*cache")
         for name in COPIED:
@@ -203,20 +209,23 @@ class Workshop:
 
     def run(self, tests: Sequence[str], seconds: float, *, template: str = "", stop_at_first: bool = True) -> Outcome:
         """One run of pytest."""
+        if self.stopped:
+            raise Stopped
         command = [sys.executable, "-m", "pytest", "-q", "--tb=short", "-rfE", "-o", "addopts=", "-p", "no:cacheprovider"]
         command += ["-p", "tests.mutants.patience", *(f"--ignore={each}" for each in APART), *(["-x"] if stop_at_first else [])]
         command += [*(f"--deselect={each}" for each in self.proofs.broken), *tests]
         told = os.environ | {"BATON_TEST_SERVER": self.server, "BATON_TEST_TEMPLATE": template or self.template}
-        process = subprocess.Popen(
+        self.running = process = subprocess.Popen(
             command, cwd=self.folder, env=told, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True
         )
         try:
             output, _ = process.communicate(timeout=seconds)
-        except BaseException as reason:
+        except subprocess.TimeoutExpired:
             self._clear_away(process)
-            if isinstance(reason, subprocess.TimeoutExpired):
-                return Outcome("killed", (TIME,), f"not done within {seconds} s")
-            raise
+            return Outcome("killed", (TIME,), f"not done within {seconds} s")
+        if self.stopped:
+            self._clear_away(process)
+            raise Stopped
         failed = _FAILED.findall(output)
         if process.returncode == 0:
             return Outcome("survived", output=output)
@@ -224,10 +233,17 @@ class Workshop:
             return Outcome("invalid", output=output)
         return Outcome("killed", tuple(dict.fromkeys(failed)), output)
 
+    def stop(self) -> None:
+        """End what is running and begin nothing more; called from another thread."""
+        self.stopped = True
+        if self.running is not None and self.running.poll() is None:
+            os.killpg(self.running.pid, signal.SIGKILL)
+
     def _clear_away(self, process: subprocess.Popen[str]) -> None:
         """A run that is not waited for: its processes, and the databases that it made."""
-        os.killpg(process.pid, signal.SIGKILL)
-        process.communicate()
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.communicate()
         with self._admin() as admin:
             for (name,) in admin.execute("SELECT datname FROM pg_database WHERE datname ^@ %s", (f"baton_test_{process.pid}_",)).fetchall():
                 admin.execute(f"DROP DATABASE {name} WITH (FORCE)".encode())

@@ -5,11 +5,10 @@ Each check names every violation with element and line. Clauses are those of BPM
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
-from engine.bpmn import names
-from engine.bpmn.context import Context, named
+from engine.bpmn import ad_hoc, names
+from engine.bpmn.context import named
 from engine.bpmn.definition import (
     BoundaryConfig,
     CatchConfig,
@@ -25,30 +24,10 @@ from engine.bpmn.definition import (
 )
 from engine.bpmn.event_checks import event_gateways
 from engine.bpmn.names import Element
-from engine.bpmn.support import Supported
+from engine.bpmn.structure import Structure
 
 EVENT_SUBPROCESS = "event_subprocess"
 CHOOSING = ("exclusive_gateway", "inclusive_gateway")  # of several flows, each has a condition or is the default
-
-
-@dataclass(frozen=True, slots=True)
-class Structure:
-    """One process with everything that the checks look at."""
-
-    process: Element
-    nodes: Mapping[str, Node]
-    flows: Mapping[str, Flow]
-    sources: Mapping[str, Element]
-    table: Mapping[str, Supported]
-    starts: Mapping[str | None, tuple[str, ...]]
-    links: Mapping[str, str]  # link throw event -> link catch event
-    drawn: Mapping[str, int]  # flows that leave an id, those with problems included
-    known: Container[str]  # every id of the file's processes, those of refused elements included
-    context: Context
-
-    def problem(self, key: str, what: str, why: str) -> None:
-        element = self.sources[key]
-        self.context.problem(element, f"{named(element)} {what}", why)
 
 
 def check(structure: Structure) -> None:
@@ -60,7 +39,7 @@ def check(structure: Structure) -> None:
 def _starts(structure: Structure) -> None:
     """10.5.2: a process has start events, at most one of them none; a subprocess has exactly one, and that is none."""
     for scope, starts in structure.starts.items():
-        if scope is not None and structure.nodes[scope].kind == EVENT_SUBPROCESS:
+        if scope is not None and structure.nodes[scope].kind in (EVENT_SUBPROCESS, ad_hoc.KIND):
             continue
         place = structure.process if scope is None else structure.sources[scope]
         plain = [key for key in starts if _is_none_start(structure.nodes[key])]
@@ -175,7 +154,7 @@ def _conditions(structure: Structure) -> None:
                 structure.problem(
                     flow.id,
                     f"has a condition and leaves {named(structure.sources[key])}",
-                    "a condition only after an exclusive or inclusive gateway, or an activity",
+                    "a condition only after an exclusive, inclusive or complex gateway, or an activity",
                 )
             if has_condition and node.default == flow.id:
                 structure.problem(
@@ -189,7 +168,9 @@ def _conditions(structure: Structure) -> None:
                 )
         if node.default is not None and not supported.conditional:
             structure.problem(
-                key, f"has the default flow {node.default!r}", "a default flow only at an exclusive or inclusive gateway, or an activity"
+                key,
+                f"has the default flow {node.default!r}",
+                "a default flow only at an exclusive, inclusive or complex gateway, or an activity",
             )
 
 
@@ -332,7 +313,11 @@ def _reachability(structure: Structure) -> None:
         for following in _onward(structure, key):
             backwards.setdefault(following, []).append(key)
     begun = [key for starts in structure.starts.values() for key in starts]
-    begun += [key for key, node in structure.nodes.items() if node.kind == EVENT_SUBPROCESS or getattr(node.config, "begins", False)]
+    begun += [
+        key
+        for key, node in structure.nodes.items()
+        if node.kind == EVENT_SUBPROCESS or getattr(node.config, "begins", False) or ad_hoc.begins(structure, node)
+    ]
     reached = _spread(begun, lambda key: _onward(structure, key))
     finals = (key for key, node in structure.nodes.items() if not node.outgoing and key not in structure.links)
     ending = _spread(finals, lambda key: backwards.get(key, ()))
@@ -374,6 +359,7 @@ RULES: tuple[Callable[[Structure], None], ...] = (
     _links,
     _receivers_that_start,
     _gateways_without_way_out,
+    ad_hoc.check,
     _boundaries_that_never_occur,
     _reachability,
 )

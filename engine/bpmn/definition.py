@@ -289,9 +289,27 @@ class EventGatewayConfig:
 
 
 @dataclass(frozen=True, slots=True)
+class ComplexGatewayConfig:
+    """kind `complex_gateway` (13.4.5). `activation` None: the first token activates it."""
+
+    activation: Expression | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class SubprocessConfig:
     """kinds `subprocess` (13.3.4) and `event_subprocess` (13.5.4). `inputs` are set in its own scope when it is entered, and go with it."""
 
+    inputs: tuple[tuple[str, Expression], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class AdHocConfig:
+    """kind `ad_hoc_subprocess` (13.3.5). `activities`: ids of those to run; None: every activity without incoming flows."""
+
+    sequential: bool = False
+    until: Expression | None = None  # completionCondition
+    cancel_remaining: bool = True
+    activities: Expression | None = None
     inputs: tuple[tuple[str, Expression], ...] = ()
 
 

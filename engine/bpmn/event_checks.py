@@ -9,7 +9,7 @@ from engine.bpmn.context import named
 from engine.bpmn.definition import CatchConfig, EventGatewayConfig, Node, ReceiveTaskConfig
 
 if TYPE_CHECKING:
-    from engine.bpmn.checks import Structure
+    from engine.bpmn.structure import Structure
 
 
 def event_gateways(structure: Structure) -> None:

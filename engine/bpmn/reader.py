@@ -17,6 +17,7 @@ from engine.bpmn.context import Context, named
 from engine.bpmn.definition import BoundaryConfig, CatchConfig, EventGatewayConfig, Flow, Node, Problem, ProcessDefinition, ThrowConfig
 from engine.bpmn.names import BPMN, Element
 from engine.bpmn.references import Places, check_ids, resolve_event_definitions
+from engine.bpmn.structure import Structure
 from engine.bpmn.support import TABLE, Supported
 from engine.bpmn.xml import Unreadable, parse_xml
 from engine.expressions import Expression
@@ -143,7 +144,7 @@ class _Process:
         self._read_scope(self.element, None)
         self._link()
         starts, links = self._starts(), self._links()
-        structure = checks.Structure(
+        structure = Structure(
             self.element, self.nodes, self.flows, self.sources, self.table, starts, links, self.drawn, self.places.tags, self.context
         )
         checks.check(structure)
@@ -167,7 +168,7 @@ class _Process:
         for child in names.elements(container):
             space, tag = names.split(str(child.tag))
             own = (
-                container is not self.element and tag in support.LOOPS | support.COMMON_CHILDREN
+                scope is not None and tag in support.LOOPS | support.COMMON_CHILDREN | self.table[scope].children
             )  # of the subprocess, seen by _check_common
             if space == BPMN and (own or tag in support.IGNORED):
                 continue

@@ -140,7 +140,6 @@ ROOT_ELEMENTS = frozenset(
 # What to do instead, where there is something to say; other elements get the general sentence.
 INSTEAD = {
     "callActivity": "an embedded subProcess; called processes are not supported yet",
-    "complexGateway": "exclusive, inclusive and parallel gateways",
     "potentialOwner": "candidateUsers and candidateGroups",
     "humanPerformer": "assignee",
 }

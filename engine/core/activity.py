@@ -17,6 +17,8 @@ from engine.expressions import ExpressionError
 class Activity(Behaviour):
     """An activity that waits for work (13.3.2). Subclasses say how the work begins, and what of its result is kept."""
 
+    is_activity = True
+
     def begin(self, run: Run, token: Token, node: Node) -> None:
         """Hang what does the work off the token."""
         raise NotImplementedError(f"{type(self).__name__} does not say how its work begins")

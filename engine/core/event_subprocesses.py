@@ -57,6 +57,7 @@ def begin(run: Run, scope: Scope, event: Node, variables: Mapping[str, Variable]
     token = run.spawn(scope, node.id)
     if config.interrupting:
         run.withdraw_others(scope, token)
+        scope.begin_no_more()
     run.record(scope, "element_entered", node.id)
     inner = run.add_scope(scope, token, node.id)
     run.assign(inner, variables, event.id)

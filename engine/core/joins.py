@@ -1,4 +1,4 @@
-"""The general synchronizing merge: when an inclusive gateway with several incoming flows is activated (13.4.3).
+"""The general synchronizing merge: when an inclusive gateway with several incoming flows is activated (13.4.3); and complex ones.
 
 It is when at least one incoming flow has a token, and no token elsewhere in the scope can reach an incoming flow that has
 none; a token that can reach one that has a token already does not count. Paths do not pass through the gateway itself;
@@ -10,9 +10,10 @@ be what a gateway waited for.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 
 from engine.bpmn.definition import Node, ProcessDefinition
+from engine.core import complex_joins
 from engine.core.run import Run
 from engine.core.snapshot import NeedsWholeInstance
 from engine.core.state import Scope, Token
@@ -30,18 +31,19 @@ def activate_one(run: Run) -> bool:
             continue
         for gateway, joined in waiting.items():
             node = scope.definition.nodes[gateway]
-            if _is_complete(scope, node, joined):
-                _activate(run, node, joined)
+            if (_ask if node.kind == KIND else _ask_complex)(run, scope, node, joined):
                 return True
     return False
 
 
 def _waiting(scope: Scope) -> dict[str, dict[str | None, Token]]:
-    """The gateways of a scope at which tokens wait: the earliest token of each flow."""
+    """The gateways of a scope at which tokens wait, or that wait for reset: the earliest token of each flow."""
     found: dict[str, dict[str | None, Token]] = {}
     for token in scope.tokens:
-        if token.status == "joining" and token.node.kind == KIND:
+        if token.status == "joining" and token.node.kind in (KIND, complex_joins.KIND):
             found.setdefault(token.element_id, {}).setdefault(token.flow_id, token)
+        elif token.status == "listening" and token.node.kind == complex_joins.KIND:
+            found.setdefault(token.element_id, {})
     return found
 
 
@@ -49,14 +51,32 @@ def _touched(run: Run, scope: Scope) -> bool:
     return any(not token.settled for token in scope.tokens) or any(each is scope for _, each in run.gone)
 
 
-def _is_complete(scope: Scope, node: Node, joined: Mapping[str | None, Token]) -> bool:
+def _ask(run: Run, scope: Scope, node: Node, joined: Mapping[str | None, Token]) -> bool:
+    if not _is_complete(scope, node, joined):
+        return False
+    _activate(run, node, joined)
+    return True
+
+
+def _ask_complex(run: Run, scope: Scope, node: Node, joined: Mapping[str | None, Token]) -> bool:
+    memory = complex_joins.memory_of(scope, node)
+    if memory is None:
+        return complex_joins.start_at_rest(run, scope, node)
+    taken = (memory.memory or {}).get("taken", ())
+    return _is_complete(scope, node, {*joined, *taken}) and complex_joins.reset(run, scope, node, memory, joined)
+
+
+def _is_complete(scope: Scope, node: Node, reached: Container[str | None]) -> bool:
+    """Whether nothing can come over a flow that is not `reached` without being able to come over one that is."""
     sources = _sources(scope.definition, node)
-    full = [places for flow, places in sources.items() if flow in joined]
-    empty = [places for flow, places in sources.items() if flow not in joined]
+    full = [places for flow, places in sources.items() if flow in reached]
+    empty = [places for flow, places in sources.items() if flow not in reached]
     if not empty:
         return True
     for token in scope.tokens:
         place = token.element_id
+        if token.status == "listening":
+            continue  # it goes nowhere by a flow
         if any(place in places for places in empty) and not any(place in places for places in full):
             return False
     if scope.unseen:  # a token that was not loaded may be on its way

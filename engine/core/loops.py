@@ -22,7 +22,7 @@ from engine.core.effects import InvariantBroken, NewJob
 from engine.core.registry import LOOP, Behaviour, register
 from engine.core.run import CannotGoOn, Run
 from engine.core.snapshot import CannotContinue, Continued
-from engine.core.state import Scope, Token, Turn
+from engine.core.state import Scope, Token
 from engine.core.values import Variable, typed
 from engine.expressions import Expression, ExpressionError
 
@@ -63,17 +63,6 @@ class Loop(Behaviour):
         run.record(token.scope, "job_completed", node.id, {**trigger.detail, "kind": "continue"})
         _begin(run, body, node, items)
 
-    def next_iteration(self, run: Run) -> None:
-        turn = run.turns[0]
-        body, node = turn.body, turn.node
-        if not body.alive or turn.number == turn.end:
-            run.turns.popleft()
-        elif isinstance(node.loop, MultiInstance) and (run.begun >= BATCH or run.steps >= LONG):
-            run.turns.popleft()
-            _postpone(run, body, node)
-        else:
-            _open(run, turn)
-
     def leave_iteration(self, run: Run, token: Token, node: Node) -> None:
         """One iteration is done. What follows is decided first: where that cannot be, a retry decides again."""
         iteration, body = token.scope, token.scope.parent
@@ -101,19 +90,29 @@ register(LOOP, Loop())
 
 def _begin(run: Run, body: Scope, node: Node, items: Sequence[Any] | None) -> None:
     """The next iteration may begin when nothing else moves; of parallel ones all that are left."""
-    begun = body.counters["begun"]
-    run.turns.append(Turn(body, node, begun, begun + 1 if _one_by_one(node) else body.counters["total"], items))
+    end = body.counters["begun"] + 1 if _one_by_one(node) else body.counters["total"]
+    run.turns.append(lambda: _next(run, body, node, end, items))
 
 
-def _open(run: Run, turn: Turn) -> None:
-    body, node, number = turn.body, turn.node, turn.number
-    turn.number += 1
-    body.count(**{**body.counters, "begun": turn.number})
+def _next(run: Run, body: Scope, node: Node, end: int, items: Sequence[Any] | None) -> None:
+    """One iteration begins, or the rest, those up to `end`, is left to a job."""
+    number = body.counters["begun"]
+    if not body.alive or number == end:
+        run.turns.popleft()
+    elif isinstance(node.loop, MultiInstance) and (run.begun >= BATCH or run.steps >= LONG):
+        run.turns.popleft()
+        _postpone(run, body, node)
+    else:
+        _open(run, body, node, number, items)
+
+
+def _open(run: Run, body: Scope, node: Node, number: int, items: Sequence[Any] | None) -> None:
+    body.count(**{**body.counters, "begun": number + 1})
     iteration = run.add_scope(body, None, node.id)
     iteration.count(loop=number)
     values = {_index(node): Variable("integer", number)}
-    if turn.items is not None and isinstance(node.loop, MultiInstance) and node.loop.element:
-        values[node.loop.element] = typed(turn.items[number])
+    if items is not None and isinstance(node.loop, MultiInstance) and node.loop.element:
+        values[node.loop.element] = typed(items[number])
     run.assign_here(iteration, values, node.id)
     run.begin_iteration(iteration, node)
 

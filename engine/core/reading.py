@@ -26,6 +26,14 @@ def as_text(value: Any) -> str:
     return text(value, Evaluation({}))
 
 
+def truth_of(expression: Expression, names: Names, what: str) -> bool:
+    """Whether an expression is true. Only true and false are an answer."""
+    value = expression.evaluate(names)
+    if value is True or value is False:
+        return bool(value)
+    raise CannotGoOn("expression", f"{what}: expected true or false from {expression.text}, found {value!r:.200}")
+
+
 def one_of(expression: Expression | None, names: Names, what: str) -> str | None:
     """One name, or None where the model or its value names nobody."""
     found = many_of((expression,), names, what) if expression is not None else ()

@@ -24,6 +24,7 @@ class Behaviour:
     announced = True  # element_entered is written when a token arrives (a join writes it when it passes)
     holds_scope = False  # a token resting here owns an inner scope
     holds_task = False  # a token resting here has a user task
+    is_activity = False  # a task, a subprocess or a call
     listens = False  # a token is made here, by no flow, to wait for an event
 
     def enter(self, run: Run, token: Token, node: Node) -> None:
@@ -57,9 +58,13 @@ class Behaviour:
         """What one step could not begin goes on."""
         raise InvariantBroken(f"element {node.id} ({node.kind}): nothing goes on here in steps")
 
-    def next_iteration(self, run: Run) -> None:
-        """The first of `run.turns` may begin."""
-        raise InvariantBroken(f"{type(self).__name__} begins no iterations")
+    def inner_left(self, run: Run, owner: Token, token: Token) -> bool:
+        """`token`, in the scope that `owner` holds here, is about to leave its element. Whether it was told to go nowhere."""
+        return False
+
+    def goes_on(self, run: Run, scope: Scope) -> bool:
+        """Whether more is to begin in a scope that a token holds here, although nothing is left in it."""
+        return False
 
     def leave_iteration(self, run: Run, token: Token, node: Node) -> None:
         """An iteration of a looped activity is done."""

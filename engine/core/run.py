@@ -14,9 +14,10 @@ from uuid import UUID
 
 from engine.bpmn.definition import Flow, Node, ProcessDefinition
 from engine.core.effects import Effects, Event, InvariantBroken, NewIncident
+from engine.core.quantities import gather
 from engine.core.registry import BEHAVIOURS, LOOP, behaviour_at, behaviour_of
 from engine.core.snapshot import EventOccurred, NeedsWholeInstance, Snapshot
-from engine.core.state import Instance, Names, Scope, Token, Turn
+from engine.core.state import Instance, Names, Scope, Token
 from engine.core.values import Variable
 from engine.expressions import Expression, ExpressionError
 
@@ -50,7 +51,7 @@ class Run:
         self.resolved: set[UUID] = set()
         self.received: dict[UUID, UUID] = {}  # stored subscriptions that had a signal in this step -> token, as it was
         self.agenda: list[tuple[Token, Flow]] = []
-        self.turns: deque[Turn] = deque()  # iterations of looped activities that begin when nothing else moves
+        self.turns: deque[Callable[[], None]] = deque()  # what begins when nothing else moves; each takes itself out
         self.begun = 0  # of them, in this advance
         self.changed: dict[Scope, set[str]] = {}  # names of variables, until conditional events have looked at them
         self.due: deque[tuple[Token, Node]] = deque()  # conditional events that have become true
@@ -174,7 +175,7 @@ class Run:
                 self._occur(*self.due.popleft())
                 continue
             if not agenda:
-                BEHAVIOURS[LOOP].next_iteration(self)
+                self.turns[0]()
                 continue
             token, flow = agenda.pop()
             if not token.alive:
@@ -207,20 +208,8 @@ class Run:
         if self.steps > STEP_LIMIT:
             text = f"expected a task, event or end after at most {STEP_LIMIT:,} sequence flows, found a loop that never waits"
             self.fail(token, CannotGoOn("endless_loop", text))
-        elif node.start_quantity == 1 or again or self._gather(token, node):
+        elif node.start_quantity == 1 or again or gather(self, token, node):
             self.enter(token, node, again=again)
-
-    def _gather(self, token: Token, node: Node) -> bool:
-        """Whether enough tokens have come for an activity that several begin together (10.3.2); they become one."""
-        others = [each for each in token.scope.tokens if each.status == "joining" and each.element_id == node.id]
-        others = others[: node.start_quantity - 1]
-        if len(others) < node.start_quantity - 1:
-            self.shed(token)
-            token.status = "joining"
-            return False
-        self.record(token.scope, "join_passed", node.id, {"flows": [each.flow_id for each in (*others, token)]})
-        self.absorb(others)
-        return True
 
     def enter(self, token: Token, node: Node, *, again: bool = False) -> None:
         """Let a token that has arrived do what its element does. What it could not finish leaves no row and no event."""
@@ -241,6 +230,8 @@ class Run:
             BEHAVIOURS[LOOP].leave_iteration(self, token, node)
             return
         try:
+            if (owner := token.scope.owner) and behaviour_of(owner.node).inner_left(self, owner, token):
+                return
             flows = self._flows_out(token, node)
         except (ExpressionError, CannotGoOn) as error:
             token.flow_id = None  # a retry only leaves again
@@ -282,7 +273,8 @@ class Run:
 
     def finish_if_done(self, scope: Scope) -> None:
         """Finish a scope in which nothing but listeners is left."""
-        if not scope.unseen and all(token.status == "listening" for token in scope.tokens):
+        done = not scope.unseen and all(token.status == "listening" for token in scope.tokens)
+        if done and not (scope.owner and behaviour_of(scope.owner.node).goes_on(self, scope)):
             self.finish(scope)
 
     def finish(self, scope: Scope) -> None:
@@ -295,8 +287,7 @@ class Run:
             self.ended = "completed"
             return
         owner.inner = None
-        node = owner.node
-        behaviour_of(node).scope_emptied(self, owner, node)
+        behaviour_of(owner.node).scope_emptied(self, owner, owner.node)
 
     def fail(self, token: Token, error: ExpressionError | CannotGoOn) -> None:
         """The token rests failed at its element, beside an incident, with nothing else hanging off it."""

@@ -5,7 +5,7 @@ Mutable and private to the core; it begins as the snapshot says and ends as rows
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -69,7 +69,7 @@ class Scope:
         self.unseen = False
         self.stored = False
         self.alive = True
-        self.counters: Mapping[str, Any] = {}  # of loops: {total, begun, completed} of a body, {loop} of an iteration
+        self.counters: Mapping[str, Any] = {}  # {total, begun, completed} of a loop's body, {loop} of an iteration, {todo, enough} ad hoc
         self.counted = False
         self.children: list[Scope] = []  # iterations: scopes that no token owns
 
@@ -82,6 +82,11 @@ class Scope:
         """Set the counters of a loop."""
         self.counters = counters
         self.counted = True
+
+    def begin_no_more(self) -> None:
+        """What was still to begin here never will."""
+        if "todo" in self.counters:
+            self.count(**{**self.counters, "todo": []})
 
     def set(self, name: str, variable: Variable) -> None:
         """Set a variable in this very scope."""
@@ -142,19 +147,6 @@ class Token:
     def wait_for(self, rows: list[Any], row: Any) -> None:
         """Hang a new row (task, job, external task, subscription, incident) off this token."""
         self.leaves.append((rows, row))
-
-
-class Turn:
-    """Iterations of a looped activity that are to begin, one after the other: those from `number` up to before `end`."""
-
-    __slots__ = ("body", "end", "items", "node", "number")
-
-    def __init__(self, body: Scope, node: Node, number: int, end: int, items: Sequence[Any] | None) -> None:
-        self.body = body
-        self.node = node
-        self.number = number
-        self.end = end
-        self.items = items
 
 
 class Names(Mapping[str, Any]):

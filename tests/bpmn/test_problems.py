@@ -47,7 +47,6 @@ THROWN = (
 )
 
 UNSUPPORTED = [
-    ('<complexGateway id="x" name="Odd"/>', "complexGateway 'Odd' is not supported"),
     ('<scriptTask id="x" scriptFormat="javascript"><script>a = 1</script></scriptTask>', "scriptTask 'x' has a script in javascript"),
     ('<businessRuleTask id="x" camunda:decisionRef="dish"/>', "refers to the decision table 'dish'"),
     (f'<businessRuleTask id="x">{TABLE_CALLED}</businessRuleTask>', "the decision table 'dish'"),

@@ -8,8 +8,10 @@ import pytest
 
 from engine.bpmn import coverage, support
 from engine.bpmn.definition import (
+    AdHocConfig,
     BoundaryConfig,
     CatchConfig,
+    ComplexGatewayConfig,
     EndConfig,
     EventGatewayConfig,
     MessageConfig,
@@ -64,6 +66,8 @@ def test_every_kind_has_the_configuration_that_it_documents() -> None:
         "service_task": ServiceTaskConfig,
         "subprocess": SubprocessConfig,
         "event_subprocess": SubprocessConfig,
+        "ad_hoc_subprocess": AdHocConfig,
+        "complex_gateway": ComplexGatewayConfig,
         "exclusive_gateway": type(None),
         "inclusive_gateway": type(None),
         "parallel_gateway": type(None),
@@ -76,13 +80,13 @@ def test_every_kind_has_the_configuration_that_it_documents() -> None:
         "script_task": ScriptConfig,
         "business_rule_task": ServiceTaskConfig,
     }
-    read = read_files([(name, model(name)) for name in ("every_element", "more_elements")])
+    read = read_files([(name, model(name)) for name in ("every_element", "more_elements", "in_no_required_order")])
     assert {node.kind: type(node.config) for _, definition in read.definitions for node in definition.nodes.values()} == expected
 
 
 def test_a_row_is_refused_once_it_is_gone() -> None:
     supported = support.Supported("odd", "activity", lambda element, context: None)
-    with support.registered("complexGateway", supported):
-        assert read_files([("m", around('<complexGateway id="x"/>'))]).problems == ()
-    (problem,) = read_files([("m", around('<complexGateway id="x"/>'))]).problems
-    assert problem.why == support.INSTEAD["complexGateway"]
+    with support.registered("oddThing", supported):
+        assert read_files([("m", around('<oddThing id="x"/>'))]).problems == ()
+    (problem,) = read_files([("m", around('<oddThing id="x"/>'))]).problems
+    assert problem.why == "an element of the list in docs/bpmn.md"

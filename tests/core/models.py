@@ -12,8 +12,10 @@ from dataclasses import replace
 from typing import Any
 
 from engine.bpmn.definition import (
+    AdHocConfig,
     BoundaryConfig,
     CatchConfig,
+    ComplexGatewayConfig,
     ConditionConfig,
     EndConfig,
     ErrorConfig,
@@ -176,6 +178,17 @@ def several(
 
 def inc(name: str = "") -> Node:
     return Node("", "inclusive_gateway", name=name)
+
+
+def complexly(activation: str | None = None) -> Node:
+    """A complex gateway."""
+    return Node("", "complex_gateway", config=ComplexGatewayConfig(parse(activation) if activation else None))
+
+
+def ad_hoc(*, sequential: bool = False, until: str | None = None, cancel_remaining: bool = True, activities: str | None = None) -> Node:
+    """An ad hoc subprocess; `activities` is an expression that names those to run."""
+    condition, chosen = parse(until) if until else None, parse(activities) if activities else None
+    return Node("", "ad_hoc_subprocess", config=AdHocConfig(sequential, condition, cancel_remaining, chosen))
 
 
 def first_event(*, begins: bool = False) -> Node:

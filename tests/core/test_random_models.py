@@ -19,9 +19,11 @@ from hypothesis import strategies as st
 from engine.bpmn.definition import Node, ProcessDefinition
 from engine.core import loops
 from tests.core.models import (
+    ad_hoc,
     boundary,
     by_event,
     catch,
+    complexly,
     end,
     error_end,
     escalation_end,
@@ -56,10 +58,22 @@ LEAVES = st.sampled_from([*WORK, *EVENTS, *THROWS])
 BLOCKS: st.SearchStrategy[Block] = st.recursive(
     LEAVES,
     lambda inner: st.one_of(
-        st.tuples(st.sampled_from(["sequence", "parallel", "exclusive", "inclusive"]), st.lists(inner, min_size=2, max_size=3)),
+        st.tuples(st.sampled_from(["sequence", "parallel", "exclusive", "inclusive", "racing"]), st.lists(inner, min_size=2, max_size=3)),
         st.tuples(
             st.sampled_from(
-                ["loop", "subprocess", "interrupted_subprocess", "terminated", "failing", "watched", "several", "in_turn", "again"]
+                [
+                    "loop",
+                    "subprocess",
+                    "interrupted_subprocess",
+                    "terminated",
+                    "failing",
+                    "watched",
+                    "several",
+                    "in_turn",
+                    "again",
+                    "any_order",
+                    "one_by_one",
+                ]
             ),
             st.lists(inner, min_size=1, max_size=1),
         ),
@@ -164,6 +178,28 @@ class Drawing:
             self.link(last, merge)
         self.link(split, merge, otherwise=True)
         return split, merge
+
+    def _racing(self, inner: list[Block], owner: str | None) -> tuple[str, str]:
+        """The first branch that is done goes on; the others are taken in when they come."""
+        fork, race = self.add(complexly(), owner), self.add(complexly("${activationCount >= 1}"), owner)
+        for block in inner:
+            first, last = self.draw(block, owner)
+            self.link(fork, first)
+            self.link(last, race)
+        return fork, race
+
+    def _ad_hoc(self, inner: list[Block], owner: str | None, node: Node) -> tuple[str, str]:
+        name = self.add(node, owner)
+        task, _ = self.add(user(), name), self.add(service(), name)
+        first, _ = self.draw(inner[0], name)
+        self.link(task, first)
+        return self._with_way_around(name, owner)
+
+    def _any_order(self, inner: list[Block], owner: str | None) -> tuple[str, str]:
+        return self._ad_hoc(inner, owner, ad_hoc(until="${done % 3 == 0}", cancel_remaining=False))
+
+    def _one_by_one(self, inner: list[Block], owner: str | None) -> tuple[str, str]:
+        return self._ad_hoc(inner, owner, ad_hoc(until="${done % 5 == 0}", sequential=True))
 
     def _failing(self, inner: list[Block], owner: str | None) -> tuple[str, str]:
         """A subprocess that also has a way to an error, which its boundary event catches."""

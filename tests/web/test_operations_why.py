@@ -115,6 +115,13 @@ def test_a_token_of_which_nothing_is_known_is_not_called_fine() -> None:
     assert waiting.reasons[0].kind == "unknown"
 
 
+def test_a_complex_gateway_that_has_gone_on_says_that_it_waits_for_its_reset() -> None:
+    taken = {"taken": ["f1", "f2"]}
+    memory = Token(UUID(int=1), UUID(int=2), "enough", None, "listening", None, owns_scope=False, joined=0, memory=taken)  # type: ignore[arg-type]
+    [waiting] = why([memory], tasks=[], work=[], subscriptions=[], incidents=[])
+    assert waiting.reasons[0].kind == "reset"
+
+
 def test_a_subprocess_is_not_listed_beside_its_own_inner_tokens() -> None:
     outer = Token(UUID(int=1), UUID(int=2), "sub", None, "waiting", None, owns_scope=True, joined=0)  # type: ignore[arg-type]
     joining = Token(UUID(int=3), UUID(int=4), "join", "f1", "joining", None, owns_scope=False, joined=1)  # type: ignore[arg-type]

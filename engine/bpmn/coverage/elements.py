@@ -75,7 +75,7 @@ ELEMENTS: Sequence[Row] = (
         (
             "`adHocSubProcess`",
             "adHocSubProcess",
-            "activities in any order, or one after another; ends by `completionCondition` (10.3.5.6)",
+            "activities in any order, or one after another; ends by `completionCondition`; below",
             ("no", "since 8.7", "yes", "no"),
         ),
     ),
@@ -98,7 +98,7 @@ ELEMENTS: Sequence[Row] = (
         (
             "`complexGateway`",
             "complexGateway",
-            "passes when `activationCondition` over `activationCount` holds, then waits for the rest and resets (10.6.5)",
+            "passes when `activationCondition` over `activationCount` holds, then waits for the rest and resets; below",
             ("no", "no", "passes without effect", "no"),
         ),
     ),

@@ -1,18 +1,24 @@
-"""Embedded and event subprocesses (BPMN 2.0.2, 10.3.5, 13.3.4 and 13.5.4). Their flow elements are read by the reader."""
+"""Embedded, event and ad hoc subprocesses (BPMN 2.0.2, 10.3.5, 13.3.4, 13.3.5 and 13.5.4). Their flow elements are read by the reader."""
 
 from __future__ import annotations
 
 from engine.bpmn import names
+from engine.bpmn.conditions import condition
 from engine.bpmn.context import Context, named
-from engine.bpmn.definition import SubprocessConfig
+from engine.bpmn.definition import AdHocConfig, SubprocessConfig
 from engine.bpmn.mappings import inputs, refuse_outputs
-from engine.bpmn.names import Element
+from engine.bpmn.names import BATON, ZEEBE, Element
 from engine.bpmn.support import Supported, register
+from engine.expressions import Expression
 
 
 def register_all() -> None:
     supported = Supported("subprocess", "activity", parse, conditional=True, container=True, by_event="event_subprocess")
     register("subProcess", supported)
+    row = Supported(
+        "ad_hoc_subprocess", "activity", parse_ad_hoc, conditional=True, container=True, children=frozenset({"completionCondition"})
+    )
+    register("adHocSubProcess", row)
 
 
 def parse(element: Element, context: Context) -> SubprocessConfig:
@@ -22,3 +28,28 @@ def parse(element: Element, context: Context) -> SubprocessConfig:
         what = f"{named(element)} is an event subprocess and has input parameters"
         context.problem(element, what, "none: it sees the variables of the scope around it, and what came with its event")
     return SubprocessConfig(inputs=given)
+
+
+def parse_ad_hoc(element: Element, context: Context) -> AdHocConfig:
+    """10.3.5 and 13.3.5. `zeebe:adHoc activeElementsCollection`, or `baton:activities`, names the activities to run."""
+    refuse_outputs(element, context)
+    if names.flag(element.get("triggeredByEvent"), default=False):
+        context.problem(element, f"{named(element)} is triggered by an event", "triggeredByEvent false: no event begins it (10.3.5)")
+    ordering = element.get("ordering", "Parallel")
+    if ordering not in ("Parallel", "Sequential"):
+        context.problem(element, f"{named(element)} has the ordering {ordering!r}", "Parallel or Sequential")
+    given = next(names.bpmn(element, "completionCondition"), None)
+    return AdHocConfig(
+        sequential=ordering == "Sequential",
+        until=condition(element, given, context) if given is not None else None,
+        cancel_remaining=names.flag(element.get("cancelRemainingInstances"), default=True),
+        activities=_activities(element, context),
+        inputs=inputs(element, context),
+    )
+
+
+def _activities(element: Element, context: Context) -> Expression | None:
+    zeebe = context.extension(element, "adHoc", ZEEBE)
+    if zeebe is not None and zeebe.get("activeElementsCollection"):
+        return context.zeebe(element, zeebe.get("activeElementsCollection"), f"the activeElementsCollection of {named(element)}")
+    return context.expression(element, context.attribute(element, "activities", BATON), f"the activities of {named(element)}")

@@ -7,6 +7,8 @@ from engine.core.state import Token
 
 
 class TaskOutsideTheEngine(Behaviour):
+    is_activity = True
+
     def enter(self, run: Run, token: Token, node: Node) -> None:
         run.leave(token)
 

@@ -297,10 +297,12 @@ def _acquisition_problems(worker_id: str, durations: Mapping[str, float], limit:
 
 # ---- what a client is given
 
-# Variables of an inner scope hide those of an outer one; the inputs of the activity hide both.
+# Variables of an inner scope hide those of an outer one; the inputs of the activity hide both. Large collections of the
+# loops around it are left out (S37).
 _BATCH = """
 SELECT e.id, e.topic, e.element_id, e.instance_id, e.root_id, d.key, i.business_key,
-  (SELECT jsonb_object_agg(v.name, v.value ORDER BY array_position(s.path, v.scope_id)) FROM variable v WHERE v.scope_id = ANY (s.path)),
+  (SELECT jsonb_object_agg(v.name, v.value ORDER BY array_position(s.path, v.scope_id)) FROM variable v WHERE v.scope_id = ANY (s.path)
+    AND NOT (pg_column_size(v.value) > 8192 AND v.name = ANY (of_loops.names))),
   e.payload, e.lease_number, e.lease_expires_at, e.attempts, e.max_attempts, e.priority, e.created_at
 FROM external_task e
 JOIN process_instance i ON i.id = e.instance_id
@@ -308,6 +310,8 @@ JOIN process_definition d ON d.id = e.definition_id
 JOIN token t ON t.id = e.token_id
 JOIN scope s ON s.id = t.scope_id
 JOIN process_instance r ON r.id = e.root_id
+CROSS JOIN LATERAL (SELECT ARRAY(
+  SELECT jsonb_array_elements_text(b.counters->'over') FROM scope b WHERE b.id = ANY (s.path)) AS names) of_loops
 WHERE e.id = ANY (%(ids)s) AND e.status = 'leased' AND e.held = '{}' AND r.mark IS DISTINCT FROM 'cancelling'
 """
 _KNOWN = (

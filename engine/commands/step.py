@@ -22,6 +22,7 @@ from engine.commands.transaction import Connection, transaction
 from engine.core.advance import advance
 from engine.core.effects import Effects, InvariantBroken
 from engine.core.snapshot import NeedsWholeInstance, Trigger
+from engine.core.values import NeedsVariables
 from engine.db.apply import Change, write
 from engine.db.definitions import DefinitionRefused, asks_the_time, compiled
 from engine.db.load import Loaded, lock_case, read_case
@@ -87,7 +88,7 @@ def take(conn: Connection, step: Step) -> Taken | Repeated | Rejected:
 def _take(conn: Connection, step: Step) -> Taken | Rejected:
     if step.lock_first or step.audit is not None:
         return _locked(conn, step)
-    loaded = _ahead(conn, step) or read_case(conn, step.kind, step.leaf_id, whole=step.whole)
+    loaded = _ahead(conn, step) or read_case(conn, step.kind, step.leaf_id, whole=step.whole, lean=True)
     refused = step.judge(loaded)
     if refused is not None or loaded is None:
         return refused or Rejected(Refusal.NOT_FOUND)
@@ -95,6 +96,8 @@ def _take(conn: Connection, step: Step) -> Taken | Rejected:
         change = plan(conn, step, loaded)
     except NeedsWholeInstance:
         return _locked(conn, replace(step, whole=True))
+    except NeedsVariables:
+        return _locked(conn, step, lean=False)
     except DefinitionRefused as refusal:
         return Rejected(Refusal.UNSUPPORTED, str(refusal), problems=refusal.problems, item_id=step.leaf_id)
     if not change.must_lock_first:
@@ -113,21 +116,16 @@ def _ahead(conn: Connection, step: Step) -> Loaded | None:
     return ahead
 
 
-def _locked(conn: Connection, step: Step) -> Taken | Rejected:
+def _locked(conn: Connection, step: Step, *, lean: bool = True) -> Taken | Rejected:
     """Lock the root and the leaf, then all over again on what is there now."""
     with transaction(conn):
-        loaded = lock_case(conn, step.kind, step.leaf_id, whole=step.whole)
+        loaded = lock_case(conn, step.kind, step.leaf_id, whole=step.whole, lean=lean)
         # Re-check after the lock: what was judged before, if it was, may have changed while we waited.
         refused = step.judge(loaded)
         if refused is not None or loaded is None:
             return refused or Rejected(Refusal.NOT_FOUND)
         try:
-            change = plan(conn, step, loaded)
-        except NeedsWholeInstance:
-            loaded = read_case(conn, step.kind, step.leaf_id, whole=True)
-            if loaded is None:
-                raise InvariantBroken(f"{step.kind} {step.leaf_id}: expected it under its lock, found nothing") from None
-            change = plan(conn, step, loaded)
+            loaded, change = _with_what_it_needs(conn, step, loaded)
         except DefinitionRefused as refusal:
             return Rejected(Refusal.UNSUPPORTED, str(refusal), problems=refusal.problems, item_id=step.leaf_id)
         at = write(conn, change)
@@ -136,6 +134,28 @@ def _locked(conn: Connection, step: Step) -> Taken | Rejected:
         if step.audit is not None:
             note(conn, step.audit, tenant_id=change.snapshot.tenant_id, actor=step.actor, at=at)
     return Taken(loaded, change.effects, at)
+
+
+def _with_what_it_needs(conn: Connection, step: Step, loaded: Loaded) -> tuple[Loaded, Change]:
+    """Plan under the lock: on what was read, else with the large variables too, else on the whole instance."""
+    try:
+        return loaded, plan(conn, step, loaded)
+    except NeedsVariables:
+        loaded = _read_again(conn, step, whole=False)
+    except NeedsWholeInstance:
+        loaded = _read_again(conn, step, whole=True)
+    try:
+        return loaded, plan(conn, step, loaded)
+    except NeedsWholeInstance:
+        loaded = _read_again(conn, step, whole=True)
+    return loaded, plan(conn, step, loaded)
+
+
+def _read_again(conn: Connection, step: Step, *, whole: bool) -> Loaded:
+    loaded = read_case(conn, step.kind, step.leaf_id, whole=whole)
+    if loaded is None:
+        raise InvariantBroken(f"{step.kind} {step.leaf_id}: expected it under its lock, found nothing")
+    return loaded
 
 
 def plan(conn: Connection, step: Step, loaded: Loaded) -> Change:

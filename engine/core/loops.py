@@ -49,7 +49,8 @@ class Loop(Behaviour):
             run.leave(token)
             return
         body = run.add_scope(token.scope, token, node.id)
-        body.count(total=total, begun=0, completed=0)
+        over = sorted(node.loop.collection.names) if isinstance(node.loop, MultiInstance) and node.loop.collection else []
+        body.count(total=total, begun=0, completed=0, **({"over": over} if over else {}))
         _begin(run, body, node, items)
 
     def continued(self, run: Run, token: Token, node: Node, trigger: Continued) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from engine.core.effects import Effects, InvariantBroken, MovedToken, NewScope, NewToken
 from engine.core.run import Run
+from engine.core.values import Variable
 
 
 def settle(run: Run) -> Effects:
@@ -44,7 +45,7 @@ def _ended(run: Run) -> Effects:
     effects = run.effects
     process = next(scope for scope in run.scopes if scope.parent is None)
     effects.ended = run.ended
-    effects.final_variables = dict(process.variables)
+    effects.final_variables = {name: Variable(each.type, each.value) for name, each in process.variables.items()}
     effects.variables.clear()
     if process.stored:
         effects.gone_scopes.append(process.id)

@@ -42,6 +42,26 @@ class Variable:
     value: Any
 
 
+class Later(Variable):
+    """A large variable that was left in the database. Whoever asks for its value is told to read it."""
+
+    __slots__ = ()
+
+    def __init__(self, type: str) -> None:
+        object.__setattr__(self, "type", type)
+
+    def __repr__(self) -> str:
+        return f"Later({self.type!r})"
+
+    @property
+    def value(self) -> Any:
+        raise NeedsVariables(f"a variable of type {self.type} was left in the database")
+
+
+class NeedsVariables(Exception):
+    """The value of a variable is needed that was not read with the others. The command reads all of them and asks again."""
+
+
 def typed(value: Any) -> Variable:
     """A plain Python or JSON value with the type that it shows. Raises TypeError for what JSON cannot carry."""
     match value:

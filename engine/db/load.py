@@ -18,15 +18,15 @@ import psycopg
 from psycopg.types.json import set_json_loads
 
 from engine.core.snapshot import OpenSignal, OpenTask, ScopeState, Snapshot, TokenState
-from engine.core.values import Variable, native
+from engine.core.values import Later, Variable, native
 from engine.db import locks
 from engine.db.session import cursor_of
 
 # Documents come back by the thousand. Integers are kept within 64 bits by `engine.core.values`, so nothing is lost.
 set_json_loads(orjson.loads)
 
-_READ = "SELECT baton_read_case(%s, %s, %s)"
-_LOCK = "SELECT baton_lock_case(%s, %s, %s)"
+_READ = "SELECT baton_read_case(%s, %s, %s, %s)"
+_LOCK = "SELECT baton_lock_case(%s, %s, %s, %s)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,14 +59,17 @@ class Loaded:
     ended_by: str | None = None
 
 
-def read_case(conn: psycopg.Connection[Any], kind: str, leaf_id: UUID, *, whole: bool = False) -> Loaded | None:
-    """Read a leaf and its case, unlocked. None: there is no such leaf (it ended, or never was)."""
-    return _one(cursor_of(conn).execute(_READ, (kind, leaf_id, whole)).fetchone(), kind, leaf_id, whole)
+def read_case(conn: psycopg.Connection[Any], kind: str, leaf_id: UUID, *, whole: bool = False, lean: bool = False) -> Loaded | None:
+    """Read a leaf and its case, unlocked. None: there is no such leaf (it ended, or never was).
+
+    `lean`: large variables of a narrow snapshot are left in the database (`engine.core.values.Later`).
+    """
+    return _one(cursor_of(conn).execute(_READ, (kind, leaf_id, whole, lean)).fetchone(), kind, leaf_id, whole)
 
 
-def lock_case(conn: psycopg.Connection[Any], kind: str, leaf_id: UUID, *, whole: bool = False) -> Loaded | None:
+def lock_case(conn: psycopg.Connection[Any], kind: str, leaf_id: UUID, *, whole: bool = False, lean: bool = False) -> Loaded | None:
     """Lock the root, then the leaf, then read. Inside a transaction that the caller opened."""
-    return _one(cursor_of(conn).execute(_LOCK, (kind, leaf_id, whole)).fetchone(), kind, leaf_id, whole)
+    return _one(cursor_of(conn).execute(_LOCK, (kind, leaf_id, whole, lean)).fetchone(), kind, leaf_id, whole)
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,7 +210,7 @@ class Work:
 _BATCH = """
 SELECT j.id, j.kind, j.topic, j.element_id, j.definition_id, j.instance_id, j.root_id, j.tenant_id, j.payload, j.attempts, j.max_attempts,
        j.lease_number, j.lock_first, j.held,
-       CASE WHEN j.kind IN ('service', 'timer', 'message') AND j.instance_id IS NOT NULL THEN baton_read_case('job', j.id, false) END
+       CASE WHEN j.kind IN ('service', 'timer', 'message') AND j.instance_id IS NOT NULL THEN baton_read_case('job', j.id, false, %s) END
 FROM job j WHERE j.id = ANY (%s) AND j.status = 'leased'
 """
 
@@ -215,13 +218,29 @@ FROM job j WHERE j.id = ANY (%s) AND j.status = 'leased'
 def load_batch(conn: psycopg.Connection[Any], job_ids: Sequence[UUID]) -> dict[UUID, Work]:
     """What the handlers of these leased jobs need, by job id. A job that is no longer leased is not in it.
 
+    A large variable costs those jobs that see it a second statement, but for the collection of a multi-instance activity:
+    in its iterations only an input brings it along (S37).
+
     `held` not empty: it slipped past a suspension or a pause, and the worker hands it back unspent.
     """
-    rows = cursor_of(conn).execute(_BATCH, (list(job_ids),)).fetchall()
-    return {row[0]: _work(row) for row in rows}
+    found: dict[UUID, Work] = {}
+    unread: dict[UUID, frozenset[str]] = {}  # jobs with the names of what they shall not see
+    for row in cursor_of(conn).execute(_BATCH, (True, list(job_ids))).fetchall():
+        ahead = _one((row[-1],), "job", row[0], False)
+        seen, hidden = _seen(ahead)
+        if any(isinstance(variable, Later) for variable in seen.values()):
+            unread[row[0]] = hidden
+        else:
+            found[row[0]] = _work(row, ahead, seen)
+    if unread:
+        for row in cursor_of(conn).execute(_BATCH, (False, list(unread))).fetchall():
+            ahead = _one((row[-1],), "job", row[0], False)
+            seen, _ = _seen(ahead)
+            found[row[0]] = _work(row, ahead, {name: variable for name, variable in seen.items() if name not in unread[row[0]]})
+    return found
 
 
-def _work(row: Sequence[Any]) -> Work:
+def _work(row: Sequence[Any], ahead: Loaded | None, seen: Mapping[str, Variable]) -> Work:
     (
         job_id,
         kind,
@@ -237,11 +256,9 @@ def _work(row: Sequence[Any]) -> Work:
         number,
         lock_first,
         held,
-        case,
+        _,
     ) = row
-    ahead = _one((case,), "job", job_id, False)
     snapshot = ahead.snapshot if ahead is not None else None
-    seen = _seen(snapshot, ahead.leaf.token_id) if snapshot is not None and ahead is not None else {}
     return Work(
         job_id=job_id,
         kind=kind,
@@ -264,15 +281,22 @@ def _work(row: Sequence[Any]) -> Work:
     )
 
 
-def _seen(snapshot: Snapshot, token_id: UUID | None) -> dict[str, Variable]:
-    """The variables that a token sees: those of an inner scope hide those of an outer one."""
+def _seen(ahead: Loaded | None) -> tuple[dict[str, Variable], frozenset[str]]:
+    """The variables that the token sees, those of an inner scope hiding those of an outer one; and the names left out.
+
+    Left out are the large collections of the loops around it.
+    """
     seen: dict[str, Variable] = {}
-    token = snapshot.tokens.get(token_id) if token_id is not None else None
-    scope = snapshot.scopes.get(token.scope_id) if token is not None else None
-    while scope is not None:
+    collections: set[str] = set()
+    snapshot = ahead.snapshot if ahead is not None else None
+    token = snapshot.tokens.get(ahead.leaf.token_id) if snapshot is not None and ahead is not None and ahead.leaf.token_id else None
+    scope = snapshot.scopes.get(token.scope_id) if snapshot is not None and token is not None else None
+    while snapshot is not None and scope is not None:
         seen = {**scope.variables, **seen}
+        collections.update(scope.counters.get("over", ()))
         scope = snapshot.scopes.get(scope.parent_id) if scope.parent_id is not None else None
-    return seen
+    hidden = frozenset(name for name, variable in seen.items() if name in collections and isinstance(variable, Later))
+    return {name: variable for name, variable in seen.items() if name not in hidden}, hidden
 
 
 # ---- documents into values
@@ -339,7 +363,7 @@ def _scope(
         parent_id=None if parent_id is None else UUID(parent_id),
         element_id=element_id,
         token_id=None if token_id is None else UUID(token_id),
-        variables={name: Variable(*typed) for name, typed in (variables or {}).items()},
+        variables={name: Variable(*typed) if len(typed) == 2 else Later(typed[0]) for name, typed in (variables or {}).items()},
         counters=counters,
     )
 

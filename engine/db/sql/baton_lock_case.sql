@@ -1,6 +1,6 @@
 -- Lock first: the root, then the leaf, and only then read, each in a statement of its own. VOLATILE, so that every
 -- statement in here has a fresh snapshot; a single statement that locks and reads would read from before its wait.
-CREATE OR REPLACE FUNCTION baton_lock_case(leaf_kind text, leaf_id uuid, whole boolean) RETURNS json
+CREATE OR REPLACE FUNCTION baton_lock_case(leaf_kind text, leaf_id uuid, whole boolean, lean boolean DEFAULT false) RETURNS json
 LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
   root uuid;
@@ -25,5 +25,5 @@ BEGIN
     ELSE NULL;
   END CASE;
 
-  RETURN baton_read_case(leaf_kind, leaf_id, whole);
+  RETURN baton_read_case(leaf_kind, leaf_id, whole, lean);
 END $$;

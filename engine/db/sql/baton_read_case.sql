@@ -4,7 +4,8 @@
 -- `whole` false: the scope chain of the leaf's token and what joins need; true: all of the instance.
 -- `memories`, `quiet_memories`: what tokens remember (conditional events), by id; NULL where none does.
 -- Two statements, not ten: each costs some 25 microseconds of the server's time, and this is every command's first one.
-CREATE OR REPLACE FUNCTION baton_read_case(leaf_kind text, leaf_id uuid, whole boolean) RETURNS json
+-- `lean`: a value of more than 8 kB, as stored, stays where it is; null and a third element, true, stand for it.
+CREATE OR REPLACE FUNCTION baton_read_case(leaf_kind text, leaf_id uuid, whole boolean, lean boolean DEFAULT false) RETURNS json
 LANGUAGE plpgsql STABLE AS $$
 DECLARE
   leaf json;
@@ -99,7 +100,8 @@ BEGIN
           'business_key', i.business_key, 'started_by', i.started_by, 'status', i.status, 'ended_at', i.ended_at,
           'ended_by', i.ended_by, 'revision', r.revision, 'root_status', r.status, 'mark', r.mark),
         'scopes', json_build_array(json_build_array(at_scope, NULL, NULL, NULL, (
-          SELECT json_object_agg(v.name, json_build_array(v.type, v.value)) FROM variable v WHERE v.scope_id = at_scope), '{}'::json)),
+          SELECT json_object_agg(v.name, CASE WHEN lean AND pg_column_size(v.value) > 8192 THEN json_build_array(v.type, NULL, true)
+            ELSE json_build_array(v.type, v.value) END) FROM variable v WHERE v.scope_id = at_scope), '{}'::json)),
         'tokens', json_build_array(token), 'memories', CASE WHEN remembered IS NOT NULL THEN json_build_object(at_token, remembered) END,
         'joining', quiet.tokens, 'quiet_memories', quiet.memories,
         'crowded', CASE WHEN EXISTS (
@@ -119,7 +121,8 @@ BEGIN
           'business_key', i.business_key, 'started_by', i.started_by, 'status', i.status, 'ended_at', i.ended_at,
           'ended_by', i.ended_by, 'revision', r.revision, 'root_status', r.status, 'mark', r.mark) END,
       'scopes', (SELECT json_agg(json_build_array(c.id, c.parent_id, c.element_id, c.token_id, (
-          SELECT json_object_agg(v.name, json_build_array(v.type, v.value)) FROM variable v WHERE v.scope_id = c.id), c.counters))
+          SELECT json_object_agg(v.name, CASE WHEN lean AND pg_column_size(v.value) > 8192 THEN json_build_array(v.type, NULL, true)
+            ELSE json_build_array(v.type, v.value) END) FROM variable v WHERE v.scope_id = c.id), c.counters))
         FROM scope c WHERE c.id = ANY (chain)),
       -- The token itself and the owners of the scopes that it lies in; what waits at joins there, and what listens there.
       'tokens', own.tokens, 'memories', own.memories, 'joining', quiet.tokens, 'quiet_memories', quiet.memories,

@@ -20,6 +20,7 @@ from engine.bpmn.definition import (
     ServiceTaskConfig,
     StartConfig,
     ThrowConfig,
+    events_in,
     occurs,
 )
 from engine.bpmn.event_checks import event_gateways
@@ -55,9 +56,12 @@ def _starts(structure: Structure) -> None:
                 structure.problem(
                     key, "starts an embedded subprocess by an event", "a none start event: the subprocess starts when it is entered"
                 )
-            elif isinstance(config, StartConfig) and (config.error or config.escalation):
+            elif isinstance(config, StartConfig) and any(each.error or each.escalation for each in events_in(config)):
                 structure.problem(key, "starts a process by an error or escalation", "an event subprocess around it: only they start so")
-            elif isinstance(config, StartConfig) and config.condition:
+            elif isinstance(config, StartConfig) and config.parallel:
+                why = "an event-based gateway before it that starts instances, with the type Parallel"
+                structure.problem(key, "starts a process by all of several events", why)
+            elif isinstance(config, StartConfig) and any(each.condition for each in events_in(config)):
                 why = "an event subprocess around it, or a message or timer: before a process starts there are no variables to look at"
                 structure.problem(key, "starts a process by a condition", why)
 
@@ -65,7 +69,7 @@ def _starts(structure: Structure) -> None:
 def _is_none_start(node: Node) -> bool:
     """One whose event could not be read counts as none: it has a problem of its own."""
     config = node.config
-    triggered = isinstance(config, StartConfig) and (occurs(config) or config.error or config.escalation)
+    triggered = isinstance(config, StartConfig) and (occurs(config) or any(each.error or each.escalation for each in events_in(config)))
     return node.kind == "start_event" and not triggered
 
 
@@ -84,7 +88,7 @@ def _event_subprocesses(structure: Structure) -> None:
             if next(_event_definitions(structure.sources[start]), None) is None:
                 why = "a timer, message, signal, condition, error or escalation"
                 structure.problem(start, "starts an event subprocess without an event", why)
-            elif isinstance(config, StartConfig) and config.error is not None and not config.interrupting:
+            elif isinstance(config, StartConfig) and any(each.error for each in events_in(config)) and not config.interrupting:
                 what = "starts an event subprocess by an error and does not interrupt"
                 structure.problem(start, what, "isInterrupting true: errors always interrupt")
         for flow in (*node.incoming, *node.outgoing):
@@ -204,8 +208,8 @@ def _name_same_codes(structure: Structure, events: Iterable[str], where: str, wh
     """Two events that catch the same error or escalation: which one gets it would be chance."""
     caught: dict[tuple[str, str | None], str] = {}
     for key in events:
-        for what in ("error", "escalation"):
-            config = getattr(structure.nodes[key].config, what, None)
+        parts = events_in(structure.nodes[key].config)
+        for what, config in ((what, getattr(each, what, None)) for each in parts for what in ("error", "escalation")):
             if config is None:
                 continue
             other = caught.setdefault((what, config.code), key)

@@ -90,8 +90,18 @@ class ProcessDefinition:
     warnings: tuple[Problem, ...] = ()
     event_subprocesses: Mapping[str | None, tuple[str, ...]] = field(default_factory=dict)  # those of each scope that has any
     links: Mapping[str, str] = field(default_factory=dict)  # link throw event -> its link catch event
+    parts: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # multiple event -> its parts, nodes of the kind event_part
     extra: Mapping[str, Any] = field(default_factory=dict)
     derived: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)  # what the core works out of it, once
+
+
+PART = "#"
+"""Between the id of a multiple event and the number of a part; no id in a file has it."""
+
+
+def event_of(definition: ProcessDefinition, node: Node) -> Node:
+    """The event that a part belongs to; any other node is itself."""
+    return definition.nodes[node.id.partition(PART)[0]] if node.kind == "event_part" else node
 
 
 # ---- configurations by kind
@@ -125,6 +135,8 @@ class StartConfig:
     condition: ConditionConfig | None = None
     error: ErrorConfig | None = None
     escalation: EscalationConfig | None = None
+    parts: tuple[StartConfig, ...] = ()  # of a multiple event: none of the above, and one of them in each part
+    parallel: bool = False  # all parts must occur, not any
     interrupting: bool = True  # of an event subprocess: whether it cancels the rest of the scope around it
     fields: tuple[FormField, ...] = ()
     initiator: str | None = None  # variable that takes the name of whoever started the instance
@@ -240,6 +252,8 @@ class BoundaryConfig:
     condition: ConditionConfig | None = None
     error: ErrorConfig | None = None
     escalation: EscalationConfig | None = None
+    parts: tuple[BoundaryConfig, ...] = ()  # as those of a start event
+    parallel: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,6 +265,8 @@ class CatchConfig:
     signal: SignalConfig | None = None
     condition: ConditionConfig | None = None
     link: str | None = None
+    parts: tuple[CatchConfig, ...] = ()  # as those of a start event
+    parallel: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -326,13 +342,24 @@ class EndConfig:
 
 def occurs(config: Any) -> bool:
     """Whether an event waits for something to occur; errors and escalations are thrown to it, and none is none."""
-    return waits_in_a_row(config) or getattr(config, "condition", None) is not None
+    return waits_in_a_row(config) or has_condition(config)
+
+
+def has_condition(config: Any) -> bool:
+    """Whether a condition is what an event waits for, or part of it."""
+    return any(getattr(each, "condition", None) is not None for each in events_in(config))
 
 
 def waits_in_a_row(config: Any) -> bool:
     """Whether an event waits for something that has a row: a timer job or a subscription."""
-    return any(getattr(config, what, None) is not None for what in ("timer", "message", "signal"))
+    rows = ("timer", "message", "signal")
+    return any(getattr(each, what, None) is not None for each in events_in(config) for what in rows)
 
 
-# Other kinds: exclusive_gateway, inclusive_gateway, parallel_gateway, task, manual_task (config None;
+def events_in(config: Any) -> tuple[Any, ...]:
+    """The parts of a multiple event; any other event by itself."""
+    return getattr(config, "parts", ()) or (config,)
+
+
+# Other kinds: event_part (the config of a part), exclusive_gateway, inclusive_gateway, parallel_gateway, task, manual_task (config None;
 # a subprocess without inputs may have none too). A send_task has a ServiceTaskConfig, or the MessageConfig of what it sends.

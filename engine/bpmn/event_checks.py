@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from engine.bpmn.context import named
-from engine.bpmn.definition import CatchConfig, EventGatewayConfig, Node, ReceiveTaskConfig
+from engine.bpmn.definition import CatchConfig, EventGatewayConfig, Node, ReceiveTaskConfig, events_in
 
 if TYPE_CHECKING:
     from engine.bpmn.structure import Structure
@@ -24,7 +24,8 @@ def event_gateways(structure: Structure) -> None:
         for target in targets:
             _check_choice(structure, node, target)
         receive = [target.id for target in targets if target.kind == "receive_task"]
-        messages = [target.id for target in targets if isinstance(target.config, CatchConfig) and target.config.message]
+        catches = [target for target in targets if isinstance(target.config, CatchConfig)]
+        messages = [target.id for target in catches if any(each.message for each in events_in(target.config))]
         if receive and messages:
             what = f"leads to the receive task {receive[0]!r} and to the message event {messages[0]!r}"
             structure.problem(key, what, "messages by catch events alone, or by receive tasks alone (10.6.6)")
@@ -39,6 +40,9 @@ def _check_choice(structure: Structure, gateway: Node, target: Node) -> None:
         what = f"is an event-based gateway followed by {named(structure.sources[target.id])}"
         why = "only intermediate catch events with a timer, message, signal or condition, and receive tasks, behind it"
         structure.problem(gateway.id, what, why)
+    elif isinstance(target.config, CatchConfig) and target.config.parallel:
+        what = f"follows the event-based gateway {gateway.id!r} and waits for all of several events"
+        structure.problem(target.id, what, "parallelMultiple false: one event takes the gateway's token (10.6.6)")
     elif len(target.incoming) > 1:
         what = f"follows the event-based gateway {gateway.id!r} and has {len(target.incoming)} incoming flows"
         structure.problem(target.id, what, "only the flow from the gateway")
@@ -57,6 +61,6 @@ def _check_beginning(structure: Structure, gateway: Node, targets: Iterable[Node
     if gateway.incoming:
         structure.problem(gateway.id, "starts instances and has an incoming flow", "none, or instantiate false")
     for target in targets:
-        if isinstance(target.config, CatchConfig) and target.config.condition:
+        if isinstance(target.config, CatchConfig) and any(each.condition for each in events_in(target.config)):
             why = "a message or a timer: before a process starts there are no variables to look at"
             structure.problem(target.id, "starts a process by a condition", why)

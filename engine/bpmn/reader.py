@@ -11,7 +11,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
-from engine.bpmn import checks, elements, loops, names, support
+from engine.bpmn import checks, elements, loops, multiple, names, support
 from engine.bpmn.conditions import condition
 from engine.bpmn.context import Context, named
 from engine.bpmn.definition import BoundaryConfig, CatchConfig, EventGatewayConfig, Flow, Node, Problem, ProcessDefinition, ThrowConfig
@@ -23,6 +23,7 @@ from engine.bpmn.xml import Unreadable, parse_xml
 from engine.expressions import Expression
 
 elements.load()
+multiple.register_all()
 
 MAX_ELEMENTS = 20_000  # nodes, flows, and what they directly hold, of all executable processes of a file
 MAX_QUANTITY = 100  # tokens at once
@@ -150,6 +151,8 @@ class _Process:
         checks.check(structure)
         if not key:
             return None
+        parts = {each: multiple.parts_of(node) for each, node in self.nodes.items() if getattr(node.config, "parts", ())}
+        self.nodes |= {part.id: part for each in parts.values() for part in each}
         return ProcessDefinition(
             key=key,
             name=self.element.get("name") or key,
@@ -158,6 +161,7 @@ class _Process:
             starts=MappingProxyType(starts),
             event_subprocesses=MappingProxyType(self._event_subprocesses()),
             links=MappingProxyType(links),
+            parts=MappingProxyType({each: tuple(part.id for part in found) for each, found in parts.items()}),
             documentation=_documentation(self.element),
             line=names.line(self.element),
             warnings=tuple(_sorted(self.context.warnings[warned:])),
@@ -238,12 +242,12 @@ class _Process:
         if next(names.bpmn(element, "eventDefinitionRef"), None) is not None:
             return None  # to nothing, which is named already
         if len(events) > 1:
-            self.context.problem(element, f"{named(element)} has several event definitions", "one event definition")
-            return None
+            return multiple.row_of(element, events, self.context)
         event = names.local(events[0]) if events else None
         if (found := TABLE.get((tag, event))) is not None:
             return found
-        possible = " or ".join(each or "none" for each in sorted(rows, key=lambda each: each or ""))
+        known = (each or "none" for each in rows if each not in (multiple.ANY, multiple.ALL))
+        possible = " or ".join(sorted(known, key=lambda each: each.replace("none", "")))
         what = (
             f"{named(element)} with {'an' if event and event[0] in 'aeiou' else 'a'} {event}"
             if event

@@ -20,7 +20,7 @@ from uuid import UUID
 import orjson
 from psycopg import errors
 
-from engine.bpmn.definition import MessageConfig, Problem, ProcessDefinition, SignalConfig, StartConfig, TimerConfig, waits_in_a_row
+from engine.bpmn.definition import MessageConfig, Problem, ProcessDefinition, SignalConfig, StartConfig, TimerConfig, occurs
 from engine.bpmn.fingerprint import fingerprint
 from engine.bpmn.reader import ReadResult, read_files
 from engine.commands.may import may
@@ -97,7 +97,9 @@ class _Model:
 
     @property
     def starts(self) -> dict[str, StartConfig]:
-        return {key: self.definition.nodes[key].config for key in self.definition.starts.get(None, ())}
+        """By event, or by part of a multiple one."""
+        found = self.definition
+        return {part: found.nodes[part].config for key in found.starts.get(None, ()) for part in found.parts.get(key, (key,))}
 
     @property
     def timers(self) -> dict[str, TimerConfig]:
@@ -114,7 +116,7 @@ class _Model:
 
     @property
     def has_none_start(self) -> bool:
-        return any(not waits_in_a_row(config) for config in self.starts.values())
+        return any(not occurs(config) for config in self.starts.values())
 
 
 def _models(read: ReadResult, files: Mapping[str, bytes]) -> list[_Model]:

@@ -11,7 +11,7 @@ from uuid import UUID
 
 from psycopg import errors
 
-from engine.bpmn.definition import ProcessDefinition, waits_in_a_row
+from engine.bpmn.definition import ProcessDefinition, occurs
 from engine.commands.complete_task import next_task
 from engine.commands.may import may
 from engine.commands.outcome import Actor, FieldProblem, InstanceStarted, Refusal, Rejected
@@ -163,7 +163,7 @@ def _business_key_problems(business_key: str | None) -> tuple[FieldProblem, ...]
 def none_start(definition: ProcessDefinition) -> str:
     """The id of the process's none start event (10.5.2)."""
     for element_id in definition.starts.get(None, ()):
-        if not waits_in_a_row(definition.nodes[element_id].config):
+        if not occurs(definition.nodes[element_id].config):
             return element_id
     raise InvariantBroken(f"process {definition.key}: expected a none start event, found only others")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from engine.bpmn.definition import ConditionConfig, MessageConfig, Node, SignalConfig, TimerConfig
+from engine.bpmn.definition import ConditionConfig, MessageConfig, Node, SignalConfig, TimerConfig, event_of
 from engine.core.conditions import occurs_at_once, watch
 from engine.core.effects import NewJob, NewSubscription
 from engine.core.reading import as_text, text_of
@@ -14,6 +14,7 @@ from engine.core.state import Token
 from engine.core.timers import Due, due, due_again
 
 MAX_NAME = 255  # characters of a name or a key, which are part of an index key
+OCCURRED = "occurred"  # in a token's memory: the parts of an event that needs all of them which have occurred
 FIRED = {"timer": "timer_fired", "message": "message_correlated", "signal": "signal_caught", "condition": "condition_met"}
 
 
@@ -22,6 +23,8 @@ def arm(run: Run, token: Token, event: Node) -> None:
 
     A boundary event whose finite cycle is over already never occurs.
     """
+    for part in token.scope.definition.parts.get(event.id, ()):
+        arm(run, token, token.scope.definition.nodes[part])
     timer: TimerConfig | None = getattr(event.config, "timer", None)
     condition: ConditionConfig | None = getattr(event.config, "condition", None)
     if timer is not None:
@@ -46,8 +49,15 @@ def arm_border(run: Run, token: Token, node: Node) -> bool:
 def arm_again(run: Run, token: Token, event: Node, trigger: EventOccurred) -> None:
     """An event that does not interrupt waits for its next occurrence: a cycle that is not over, any further message or signal.
 
-    A condition goes on being watched: it occurs again when it has been false meanwhile.
+    A condition goes on being watched: it occurs again when it has been false meanwhile. Of a multiple event the part that
+    occurred waits again, or all of them if it needs all.
     """
+    if event.id in token.scope.definition.parts:
+        if event.config.parallel:
+            _arm_all_again(run, token, event)
+        else:
+            arm_again(run, token, token.scope.definition.nodes[trigger.element_id], trigger)
+        return
     timer: TimerConfig | None = getattr(event.config, "timer", None)
     if timer is not None:
         following = due_again(timer, trigger.occurrence, trigger.due_at, run.now)
@@ -55,6 +65,17 @@ def arm_again(run: Run, token: Token, event: Node, trigger: EventOccurred) -> No
             _timer(run, token, event, following)
         return
     _subscribe(run, token, event)
+
+
+def _arm_all_again(run: Run, token: Token, event: Node) -> None:
+    """All parts must occur once more, unless a date or a duration among them never does."""
+    parts = [token.scope.definition.nodes[part] for part in token.scope.definition.parts[event.id]]
+    if any(part.config.timer is not None and part.config.timer.type != "cycle" for part in parts):
+        return
+    token.remember({**(token.memory or {}), OCCURRED: []})
+    for part in parts:
+        if part.config.condition is None:
+            arm(run, token, part)
 
 
 def caught(run: Run, token: Token, event: Node, trigger: EventOccurred, *, interrupts: bool = False) -> None:
@@ -73,7 +94,7 @@ def _timer(run: Run, token: Token, event: Node, when: Due) -> None:
         data["due_at"] = when.at.isoformat()
     else:
         data["due_in_seconds"] = when.in_seconds
-    run.record(token.scope, "job_created", event.id, data)
+    run.record(token.scope, "job_created", event_of(token.scope.definition, event).id, data)
 
 
 def _subscribe(run: Run, token: Token, event: Node) -> None:
@@ -90,7 +111,7 @@ def _subscribe(run: Run, token: Token, event: Node) -> None:
     else:
         return
     token.wait_for(run.effects.subscriptions, subscription)
-    run.record(token.scope, "subscription_opened", event.id, {"item_id": str(subscription.id), **told})
+    run.record(token.scope, "subscription_opened", event_of(token.scope.definition, event).id, {"item_id": str(subscription.id), **told})
 
 
 def name_of(run: Run, token: Token, event: Node, config: MessageConfig | SignalConfig, what: str) -> str:

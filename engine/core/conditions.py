@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from engine.bpmn.definition import ConditionConfig, Node, ProcessDefinition
+from engine.bpmn.definition import ConditionConfig, Node, ProcessDefinition, event_of
 from engine.core.registry import behaviour_of
 from engine.core.run import CannotGoOn, Run
 from engine.core.snapshot import NeedsWholeInstance
@@ -36,7 +36,8 @@ def watch(run: Run, token: Token, event: Node, condition: ConditionConfig) -> No
 
 def occurs_at_once(run: Run, token: Token) -> bool:
     """Whether a condition that the token has begun to wait for is true already and takes the place of what it was about to do."""
-    return any(each is token and getattr(event.config, "interrupting", True) for each, event in run.due)
+    due = (event.config for each, event in run.due if each is token)
+    return any(getattr(config, "interrupting", True) and not config.parallel for config in due)
 
 
 def occur(run: Run) -> bool:
@@ -93,7 +94,7 @@ def _failed(run: Run, token: Token, event: Node, error: CannotGoOn) -> None:
         run.fail(token, error)
     elif (token.memory or {})[CONDITIONS][event.id] != str(error):
         _keep(token, event, str(error))
-        run.record(token.scope, "condition_failed", event.id, {"message": str(error)})
+        run.record(token.scope, "condition_failed", event_of(token.scope.definition, event).id, {"message": str(error)})
 
 
 def _keep(token: Token, event: Node, holds: bool | str) -> None:
@@ -155,7 +156,7 @@ def _survey(definition: ProcessDefinition) -> _Watched:
     out_of_sight: dict[str | None, frozenset[str]] = {}
     for event in events:
         names = event.config.condition.expression.names
-        starts = event.kind == "start_event"
+        starts = event_of(definition, event).kind == "start_event"
         place = definition.nodes[event.parent].parent if starts and event.parent is not None else event.parent
         hidden = not starts
         while True:

@@ -66,10 +66,11 @@ def begin(run: Run, scope: Scope, event: Node, variables: Mapping[str, Variable]
 
 
 def _listen_again(run: Run, listener: Token, event: Node, trigger: EventOccurred) -> None:
+    config: StartConfig = event.config
     try:
         arm_again(run, listener, event, trigger)
     except (ExpressionError, CannotGoOn) as error:
         run.fail(listener, CannotGoOn("expression", f"{event.name or event.id} cannot wait for its next occurrence: {error}"))
         return
-    if not (listener.leaves or listener.memory):
+    if not (listener.leaves or listener.memory or config.parts):
         run.discard(listener)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from engine.bpmn.definition import ErrorConfig, EscalationConfig, Node, ProcessDefinition
+from engine.bpmn.definition import ErrorConfig, EscalationConfig, Node, ProcessDefinition, events_in
 from engine.core.state import Scope, Token
 
 
@@ -53,9 +53,10 @@ def _levels(token: Token, what: str) -> Iterator[list[Catcher]]:
 def _catchers(events: Iterable[str], what: str, scope: Scope, owner: Token | None) -> Iterator[Catcher]:
     for key in events:
         event = scope.definition.nodes[key]
-        config = getattr(event.config, what, None)
-        if config is not None:
-            yield Catcher(event, config, scope, owner)
+        for each in events_in(event.config):
+            config = getattr(each, what, None)
+            if config is not None:
+                yield Catcher(event, config, scope, owner)
 
 
 def _interrupts(definition: ProcessDefinition, node: Node) -> bool:

@@ -43,6 +43,13 @@ class Behaviour:
         """The event `node` occurred for a token that waits at it, or at the activity or gateway that it belongs to."""
         raise InvariantBroken(f"element {node.id} ({node.kind}): no event occurs here, found {trigger.what}")
 
+    def came_true(self, run: Run, token: Token, node: Node) -> None:
+        """The condition of the event `node` has become true: it occurs, unless its token has gone on meanwhile."""
+        if token.alive and token.watches(node.id):
+            run.steps += 1
+            detail = {"condition": node.config.condition.expression.text}
+            self.occurred(run, token, node, EventOccurred(token.id, node.id, "condition", detail=detail))
+
     def scope_emptied(self, run: Run, owner: Token, node: Node) -> None:
         """The inner scope of `owner` has no token left."""
         raise InvariantBroken(f"element {node.id} ({node.kind}): owns no scope, but one ended")

@@ -16,7 +16,7 @@ from engine.bpmn.definition import Flow, Node, ProcessDefinition
 from engine.core.effects import Effects, Event, InvariantBroken, NewIncident
 from engine.core.quantities import gather
 from engine.core.registry import BEHAVIOURS, LOOP, behaviour_at, behaviour_of
-from engine.core.snapshot import EventOccurred, NeedsWholeInstance, Snapshot
+from engine.core.snapshot import NeedsWholeInstance, Snapshot
 from engine.core.state import Instance, Names, Scope, Token
 from engine.core.values import Variable
 from engine.expressions import Expression, ExpressionError
@@ -172,7 +172,8 @@ class Run:
         agenda = self.agenda
         while agenda or self.turns or self.due:
             if self.due:
-                self._occur(*self.due.popleft())
+                token, event = self.due.popleft()
+                behaviour_of(event).came_true(self, token, event)
                 continue
             if not agenda:
                 self.turns[0]()
@@ -186,13 +187,6 @@ class Run:
             token.flow_id = flow.id
             token.status = "waiting"
             self._arrive(token, token.node, again=False)
-
-    def _occur(self, token: Token, event: Node) -> None:
-        """A condition has become true, and occurs unless its token has gone on meanwhile."""
-        if token.alive and token.watches(event.id):
-            self.steps += 1
-            detail = {"condition": event.config.condition.expression.text}
-            behaviour_of(event).occurred(self, token, event, EventOccurred(token.id, event.id, "condition", detail=detail))
 
     def begin_iteration(self, scope: Scope, node: Node) -> None:
         """A token enters the activity in its own iteration."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.bpmn.models import around, file_of, read
+from tests.bpmn.models import around, definition, file_of, read
 
 ROOT = '<message id="m" name="M"/><message id="n" name="N"/>'
 CONDITION = "<conditionalEventDefinition>{}</conditionalEventDefinition>"
@@ -72,6 +72,50 @@ REFUSED = {
         "b",
         "starts a process by a condition",
     ),
+    "a throw among what is waited for": (
+        around('<intermediateThrowEvent id="x"><linkEventDefinition name="l"/><escalationEventDefinition/></intermediateThrowEvent>'),
+        "x",
+        "has several event definitions",
+    ),
+    "all of several at the start of a process": (
+        file_of(f'<startEvent id="x" parallelMultiple="true">{message()}{message("n")}</startEvent>', root=ROOT),
+        "x",
+        "starts a process by all of several events",
+    ),
+    "an error among what must all occur": (
+        around(
+            f'<subProcess id="x"><startEvent id="t"/></subProcess><boundaryEvent id="b" attachedToRef="x" parallelMultiple="true">{TIMER}'
+            "<errorEventDefinition/></boundaryEvent>"
+        ),
+        "b",
+        "waits for all of several events, one of them an errorEventDefinition",
+    ),
+    "one of two errors that does not interrupt": (
+        around(
+            f'<subProcess id="x"><startEvent id="t"/></subProcess><boundaryEvent id="b" attachedToRef="x" cancelActivity="false">{TIMER}'
+            "<errorEventDefinition/></boundaryEvent>"
+        ),
+        "b",
+        "catches an error and does not cancel its activity",
+    ),
+    "the same error twice": (
+        around(
+            '<subProcess id="x"><startEvent id="t"/></subProcess>'
+            '<boundaryEvent id="b" attachedToRef="x"><errorEventDefinition/></boundaryEvent>'
+            f'<boundaryEvent id="c" attachedToRef="x">{TIMER}<errorEventDefinition/></boundaryEvent>'
+        ),
+        "c",
+        "catches every error like 'b'",
+    ),
+    "all of several behind a gateway": (
+        file_of(
+            choice(catch("b", TIMER), f'<intermediateCatchEvent id="a" parallelMultiple="true">{message()}{TRUE}</intermediateCatchEvent>'),
+            root=ROOT,
+        ),
+        "a",
+        "waits for all of several events",
+    ),
+    "a part that cannot be read": (around(catch("x", TIMER + CONDITION.format(""))), "x", "has no condition"),
     "a beginning inside": (
         file_of(
             '<startEvent id="s"/><subProcess id="p1"><startEvent id="t"/>'
@@ -97,3 +141,20 @@ def test_it_is_refused_by_element(what: str) -> None:
 def test_a_process_may_begin_with_a_gateway_alone() -> None:
     data = file_of(choice(catch("a", message()), catch("b", TIMER), attributes='instantiate="true"', before=""), root=ROOT)
     assert read(data).problems == () and read(data).warnings == ()
+
+
+def test_the_parts_of_an_event_are_read_as_if_each_stood_alone() -> None:
+    found = definition(
+        around(f'<intermediateCatchEvent id="x" name="Any">{message()}{TIMER}{message("n")}</intermediateCatchEvent>', root=ROOT)
+    )
+    assert found.parts == {"x": ("x#1", "x#2", "x#3")}
+    one, two, three = (found.nodes[part].config for part in found.parts["x"])
+    assert (one.message.name.text, one.timer) == ("M", None)
+    assert (two.message, two.timer.expression.text) == (None, "PT1H")
+    assert three.message.name.text == "N"
+    assert found.nodes["x#2"].name == "Any" and found.nodes["x"].config.parts == (one, two, three)
+
+
+def test_one_definition_with_parallel_multiple_is_an_event_like_any_other() -> None:
+    found = definition(around(f'<intermediateCatchEvent id="x" parallelMultiple="true">{TIMER}</intermediateCatchEvent>'))
+    assert not found.parts

@@ -58,7 +58,7 @@ UNSUPPORTED = [
     ),
     ('<intermediateCatchEvent id="x"/>', "without event definition is not supported"),
     (
-        f'<intermediateCatchEvent id="x">{TIMER}<messageEventDefinition messageRef="m"/></intermediateCatchEvent>',
+        f'<intermediateCatchEvent id="x">{TIMER}<linkEventDefinition name="l"/></intermediateCatchEvent>',
         "several event definitions",
     ),
     (

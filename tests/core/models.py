@@ -38,6 +38,7 @@ from engine.bpmn.definition import (
     TimerConfig,
     UserTaskConfig,
 )
+from engine.bpmn.multiple import parts_of
 from engine.expressions import parse
 
 
@@ -225,6 +226,13 @@ def catch(
     return Node("", "intermediate_catch_event", config=config)
 
 
+def anyof(event: Node, *others: Node, parallel: bool = False) -> Node:
+    """One event that waits for what each of these waits for: any of them, or all."""
+    parts = tuple(replace(each.config, parallel=parallel) for each in (event, *others))
+    kept = {name: getattr(event.config, name) for name in ("attached_to", "interrupting") if hasattr(event.config, name)}
+    return replace(event, config=type(event.config)(**kept, parts=parts, parallel=parallel))
+
+
 def boundary(
     attached_to: str,
     *,
@@ -269,11 +277,16 @@ def model(
             flows[name] = Flow(name, source, target, parse(conditions[name]) if name in conditions else None)
         for step in steps:
             nodes.setdefault(step, replace(_by_name(step), id=step))
+    parts = {name: parts_of(node) for name, node in nodes.items() if getattr(node.config, "parts", ())}
     parents = {element: owner for owner, members in inside.items() for element in members.split()}
     return ProcessDefinition(
         key="model",
         name="Model",
-        nodes={name: _wired(node, flows, nodes, parents.get(name), defaults) for name, node in nodes.items()},
+        nodes={
+            **{name: _wired(node, flows, nodes, parents.get(name), defaults) for name, node in nodes.items()},
+            **{part.id: replace(part, parent=parents.get(name)) for name, each in parts.items() for part in each},
+        },
+        parts={name: tuple(part.id for part in each) for name, each in parts.items()},
         flows=flows,
         starts=_starts(nodes, parents, flows),
         event_subprocesses=_event_subprocesses(nodes, parents),

@@ -20,6 +20,7 @@ from engine.bpmn.definition import Node, ProcessDefinition
 from engine.core import loops
 from tests.core.models import (
     ad_hoc,
+    anyof,
     boundary,
     by_event,
     catch,
@@ -52,7 +53,7 @@ from tests.core.world import World
 Block = tuple[str, list["Block"]] | str
 
 WORK = ("task", "job", "external", "script", "receive", "linked")
-EVENTS = ("choice_of_events", "interrupted", "reminded", "overtaken", "noticed", "true_or_late")
+EVENTS = ("choice_of_events", "interrupted", "reminded", "overtaken", "noticed", "true_or_late", "either", "both", "stopped_by_both")
 THROWS = ("signal", "wait_for_signal", "wait_or_signal", "told")
 LEAVES = st.sampled_from([*WORK, *EVENTS, *THROWS])
 BLOCKS: st.SearchStrategy[Block] = st.recursive(
@@ -191,8 +192,9 @@ class Drawing:
     def _ad_hoc(self, inner: list[Block], owner: str | None, node: Node) -> tuple[str, str]:
         name = self.add(node, owner)
         task, _ = self.add(user(), name), self.add(service(), name)
-        first, _ = self.draw(inner[0], name)
+        first, last = self.draw(inner[0], name)
         self.link(task, first)
+        self.link(last, self.add(script("${done}", "sum"), name))  # a block may end in a gateway, which needs a way out
         return self._with_way_around(name, owner)
 
     def _any_order(self, inner: list[Block], owner: str | None) -> tuple[str, str]:
@@ -339,6 +341,20 @@ class Drawing:
             self.link(gateway, name)
             self.link(name, merge)
         return gateway, merge
+
+    def _either(self, _: list[Block], owner: str | None) -> tuple[str, str]:
+        return self._single(anyof(catch(on="ANSWER"), catch(after="PT1H"), catch(when="${pick == 1}")), owner)
+
+    def _both(self, _: list[Block], owner: str | None) -> tuple[str, str]:
+        return self._single(anyof(catch(on="ANSWER"), catch(after="PT1H"), parallel=True), owner)
+
+    def _stopped_by_both(self, _: list[Block], owner: str | None) -> tuple[str, str]:
+        task, merge = self.add(user(), owner), self.add(xor(), owner)
+        parts = [boundary(task, on="STOP"), boundary(task, after="PT1H"), boundary(task, when="${pick > 0}")]
+        stop = self.add(anyof(*parts, parallel=True), owner)
+        self.link(task, merge)
+        self.link(stop, merge)
+        return task, merge
 
     def _terminated(self, inner: list[Block], owner: str | None) -> tuple[str, str]:
         name, _ = self._subprocess(inner, owner)

@@ -48,7 +48,7 @@ def outline(model: ProcessDefinition) -> tuple[Step, ...]:
     seen: set[str] = set()
     steps: list[Step] = []
     inner: dict[str | None, list[Node]] = {}
-    for node in model.nodes.values():
+    for node in (node for node in model.nodes.values() if node.kind != "event_part"):
         inner.setdefault(node.parent, []).append(node)
 
     def visit(scope: str | None, depth: int) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 from flask import Blueprint, abort, flash, make_response, redirect, render_template, request, url_for
 
-from engine.bpmn.definition import FormField, ProcessDefinition, StartConfig
+from engine.bpmn.definition import FormField, ProcessDefinition, StartConfig, occurs
 from engine.commands.outcome import FieldProblem, InstanceStarted, Refusal, Rejected
 from engine.commands.start import start_instance
 from engine.db.definitions import DefinitionRefused, compiled
@@ -91,7 +91,7 @@ def _load(key: str) -> StartForm:
 def _start_fields(definition: ProcessDefinition) -> tuple[FormField, ...]:
     for node_id in definition.starts.get(None, ()):
         config = definition.nodes[node_id].config
-        if isinstance(config, StartConfig) and config.timer is None and config.message is None:
+        if isinstance(config, StartConfig) and not occurs(config):
             return config.fields
     return ()
 

@@ -153,8 +153,12 @@ EVENTS: Sequence[Row] = (
     *_of(
         "Parallel multiple: all of several event definitions",
         "parallelMultiple",
-        (START, "when all of its events have occurred", NONE),
-        (EVENT_SUBPROCESS, "when all have occurred: cancels the rest of its scope and begins", NONE),
+        (
+            START,
+            "**refused** at deployment: an event-based gateway of the type Parallel starts at the first and waits for the others",
+            NONE,
+        ),
+        (EVENT_SUBPROCESS, "when all have occurred, whichever first: cancels the rest of its scope and begins", NONE),
         (BESIDE, "when all have occurred, each time", NONE),
         (CATCH, "when all have occurred", ("no", "no", "no", "yes")),
         (BOUNDARY, "when all have occurred: cancels the activity", ("no", "no", "no", "yes")),

@@ -6,7 +6,7 @@ the token's old row. One that starts instances is never entered: the first event
 
 from collections.abc import Mapping
 
-from engine.bpmn.definition import Node
+from engine.bpmn.definition import Node, has_condition
 from engine.core.catching import arm
 from engine.core.conditions import occurs_at_once
 from engine.core.registry import Behaviour, register
@@ -18,13 +18,13 @@ class EventBasedGateway(Behaviour):
     def enter(self, run: Run, token: Token, node: Node) -> None:
         definition = token.scope.definition
         events = [definition.nodes[definition.flows[flow_id].target] for flow_id in node.outgoing]
-        for event in sorted(events, key=lambda event: getattr(event.config, "condition", None) is None):
+        for event in sorted(events, key=lambda event: not has_condition(event.config)):
             arm(run, token, event)
             if occurs_at_once(run, token):  # then nothing else is waited for
                 return
 
     def leaves_left(self, node: Node, nodes: Mapping[str, Node]) -> bool:
-        return len(node.outgoing) > 1
+        return True
 
 
 register("event_based_gateway", EventBasedGateway())

@@ -4,6 +4,8 @@ A cycle with a count sends a token at each occurrence, the last one its own; beh
 occurrence is the only one.
 """
 
+from collections.abc import Mapping
+
 from engine.bpmn.definition import Node, TimerConfig
 from engine.core.catching import arm, arm_again, caught
 from engine.core.choices import begin_behind, win
@@ -42,6 +44,9 @@ class IntermediateCatchEvent(Behaviour):
             run.fail(token, error)
             return True
         return bool(token.leaves)
+
+    def leaves_left(self, node: Node, nodes: Mapping[str, Node]) -> bool:
+        return bool(node.config.parts)
 
     def start_at(self, run: Run, scope: Scope, node: Node) -> None:
         begin_behind(run, scope, node)

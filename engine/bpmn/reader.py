@@ -15,6 +15,7 @@ from engine.bpmn import checks, elements, loops, multiple, names, support
 from engine.bpmn.conditions import condition
 from engine.bpmn.context import Context, named
 from engine.bpmn.definition import BoundaryConfig, CatchConfig, EventGatewayConfig, Flow, Node, Problem, ProcessDefinition, ThrowConfig
+from engine.bpmn.file_checks import check_file
 from engine.bpmn.names import BPMN, Element
 from engine.bpmn.references import Places, check_ids, resolve_event_definitions
 from engine.bpmn.structure import Structure
@@ -100,6 +101,7 @@ def _read_file(file: str, data: bytes, context: Context) -> list[ProcessDefiniti
         context.problem(root, f"the processes have {places.count:,} elements", f"at most {MAX_ELEMENTS:,}")
         return []
     check_ids(root, processes, context)
+    check_file(root, processes, context)
     found = [_Process(process, places, context).read() for process in processes]
     return [definition for definition in found if definition is not None]
 
@@ -116,6 +118,8 @@ def _processes(root: Element, context: Context) -> list[Element]:
             executable.append(process)
     if not every:
         context.problem(root, "the file has no process", "at least one executable process")
+        for other in names.bpmn(root, *support.DRAWN):
+            context.problem(other, f"{named(other)} is drawn, and nothing runs it", "a process beside it")
     elif not executable:
         context.problem(every[0], "the file has no executable process", 'at least one process with isExecutable="true"')
     return executable

@@ -137,6 +137,9 @@ ROOT_ELEMENTS = frozenset(
     }
 )
 
+# Of these, what is drawn beside processes, and never run.
+DRAWN = ("collaboration", "choreography", "globalChoreographyTask", "conversation", "globalConversation")
+
 # What to do instead, where there is something to say; other elements get the general sentence.
 INSTEAD = {
     "callActivity": "an embedded subProcess; called processes are not supported yet",

@@ -156,7 +156,7 @@ WITH leaf AS (
   UPDATE delivery l SET status = 'completed', ended_at = baton_clock(), response = %(response)s,
     lease_owner = NULL, lease_expires_at = NULL, leased_at = NULL, last_error = NULL
   FROM (SELECT id, lease_owner AS owner, leased_at AS began_at FROM delivery WHERE id = %(item_id)s) before
-  WHERE l.id = before.id AND l.status = 'leased' AND l.lease_number = %(number)s
+  WHERE l.id = before.id AND l.status COLLATE "C" = 'leased' AND l.lease_number = %(number)s
   RETURNING l.*, before.owner, before.began_at
 ), event AS (
   INSERT INTO history (at, tenant_id, root_id, instance_id, definition_id, kind, element_id, actor, item_id, data)

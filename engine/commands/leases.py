@@ -146,7 +146,7 @@ WITH leaf AS (
   UPDATE {table} j SET status = 'available', attempts = j.attempts - 1, held = {_HELD[table]},
     available_at = baton_clock() + make_interval(secs => %(wait)s::float8),
     lease_owner = NULL, lease_expires_at = NULL, leased_at = NULL
-  WHERE j.id = %(item_id)s AND j.status = 'leased' AND j.lease_number = %(number)s
+  WHERE j.id = %(item_id)s AND j.status COLLATE "C" = 'leased' AND j.lease_number = %(number)s
   RETURNING j.*
 ), event AS (
   INSERT INTO history (at, tenant_id, root_id, instance_id, definition_id, kind, element_id, actor, item_id, data)

@@ -257,7 +257,8 @@ def _statements(leaf: str, *, kind: str, data: str) -> tuple[str, str]:
 _CLAIM = _statements(
     "leaf AS (UPDATE user_task t SET status = 'claimed', assignee = %(may_user)s, assigned_by = %(may_user)s,"
     " assigned_at = baton_clock(), version = t.version + 1"
-    f" WHERE t.id = %(task_id)s AND t.status = 'open' AND t.tenant_id = %(may_tenant)s AND {task_candidate('t')} AND {_FREE_CASE}"
+    " WHERE t.id = %(task_id)s AND t.status COLLATE \"C\" = 'open' AND t.tenant_id = %(may_tenant)s"
+    f" AND {task_candidate('t')} AND {_FREE_CASE}"
     f" RETURNING {_RETURNING}, t.assigned_at AS at)",
     kind="task_claimed",
     data="'{}'",
@@ -280,7 +281,7 @@ _SAME = "t.id = held.id AND t.assignee IS NOT DISTINCT FROM held.assignee AND t.
 _UNCLAIM = _statements(
     "leaf AS (UPDATE user_task t SET status = 'open', assignee = NULL, assigned_at = NULL, assigned_by = NULL,"
     f" version = t.version + 1 {_HELD} WHERE {_SAME}"
-    " AND t.status = 'claimed' AND (%(may_all)s OR t.assignee = %(may_user)s)"
+    " AND t.status COLLATE \"C\" = 'claimed' AND (%(may_all)s OR t.assignee = %(may_user)s)"
     f" RETURNING {_RETURNING}, baton_clock() AS at, held.assignee AS before)",
     kind="task_unclaimed",
     data="jsonb_build_object('from', before)",
@@ -290,7 +291,7 @@ _ASSIGN = _statements(
     "leaf AS (UPDATE user_task t SET status = CASE WHEN %(assignee)s::text IS NULL THEN 'open' ELSE 'claimed' END,"
     " assignee = %(assignee)s, assigned_by = CASE WHEN %(assignee)s::text IS NOT NULL THEN %(may_user)s END,"
     " assigned_at = CASE WHEN %(assignee)s::text IS NOT NULL THEN baton_clock() END, version = t.version + 1"
-    f" {_HELD} WHERE {_SAME} AND t.status IN ('open', 'claimed') AND t.assignee IS DISTINCT FROM %(assignee)s AND %(known)s"
+    f" {_HELD} WHERE {_SAME} AND t.status COLLATE \"C\" IN ('open', 'claimed') AND t.assignee IS DISTINCT FROM %(assignee)s AND %(known)s"
     " AND (%(may_all)s OR (t.assignee = %(may_user)s AND (%(assignee)s::text IS NULL OR %(assignee)s = ANY (t.candidate_users)"
     f" OR t.candidate_groups && %(groups)s::text[]))) AND {_FREE_CASE}"
     f" RETURNING {_RETURNING}, coalesce(t.assigned_at, baton_clock()) AS at, held.assignee AS before, t.assignee AS after)",

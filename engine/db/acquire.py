@@ -4,8 +4,9 @@ The three tables of durable work (job, external_task, delivery) share one life c
 function here is one short statement in autocommit; none waits for a row.
 
 Acquisition never wades. One index probe for each (kind, topic, level) that the caller can run and nobody paused, each
-bounded and starting at the low watermark; merged by age, a level counting as `AGEING` of it; then joined by id, with
-the predicate repeated on the row that is locked (an older snapshot would lease the same rows again). A lease has a
+bounded and starting at the low watermark; merged by age, a level counting as `AGEING` of it; then joined by place (ctid:
+one snapshot sees one version of a row, and no index has to be asked again), with the predicate repeated on the row that
+is locked (an older snapshot would lease the same rows again). A row that changed meanwhile is left for the next look. A lease has a
 number that nothing resets; the attempt is counted here, so that a worker that dies has spent one.
 
 No history event is written for an acquisition: the event that ends it carries owner, lease number, attempt and start.
@@ -41,7 +42,11 @@ MARGIN = "interval '5 minutes'"  # how long a transaction may stay open after it
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """One table of durable work. `match`: how its index groups items, against a branch (a, b)."""
+    """One table of durable work. `match`: how its index groups items, against a branch (a, b).
+
+    `pause`: which pause stops a branch (a, b) as a whole. Workers serve every tenant at once, so for jobs and deliveries that
+    is one of the tenant ''; what another tenant paused is written held.
+    """
 
     table: str
     match: str
@@ -52,16 +57,16 @@ class Work:
 JOB = Work(
     "job",
     "j.kind = b.a AND j.topic = b.b",
-    "p.kind = c.a AND p.topic = c.b",
+    "p.tenant_id = '' AND p.kind = c.a AND p.topic = c.b",
     "coalesce(j.lease_seconds, mine.seconds)",
 )
 EXTERNAL_TASK = Work(
     "external_task",
     "j.tenant_id = b.a AND j.topic = b.b",
-    "p.kind = 'external_task' AND p.topic = c.b",
+    "p.tenant_id = c.a AND p.kind = 'external_task' AND p.topic = c.b",
     "mine.seconds",
 )
-DELIVERY = Work("delivery", "j.kind = b.a", "p.kind = c.a AND p.topic = ''", "mine.seconds")
+DELIVERY = Work("delivery", "j.kind = b.a", "p.tenant_id = '' AND p.kind = c.a AND p.topic = ''", "mine.seconds")
 WORK: Mapping[str, Work] = {work.table: work for work in (JOB, EXTERNAL_TASK, DELIVERY)}
 
 
@@ -152,18 +157,18 @@ WITH branch AS MATERIALIZED (
   FROM unnest(%(a)s::text[], %(b)s::text[], %(seconds)s::float8[]) AS c (a, b, seconds)
   CROSS JOIN generate_series(0, {FRONT}) AS l (level)
   LEFT JOIN watermark w ON w.name = '{work.table} ' || c.a || ' ' || c.b
-  WHERE NOT EXISTS (SELECT FROM pause p WHERE p.tenant_id = '' AND {work.pause})
+  WHERE NOT EXISTS (SELECT FROM pause p WHERE {work.pause})
 ), due AS MATERIALIZED (
-  SELECT f.id, f.age, b.seconds
+  SELECT f.id, f.place, f.age, b.seconds
   FROM branch b CROSS JOIN LATERAL (
-    SELECT j.id, j.available_at - {HEAD_START} AS age
+    SELECT j.id, j.ctid AS place, j.available_at - {HEAD_START} AS age
     FROM {work.table} j
     WHERE {work.match} AND j.level = b.level AND {_free("j")} AND j.available_at >= b.low
     ORDER BY j.available_at, j.id LIMIT %(reach)s) f
   ORDER BY f.age, f.id LIMIT %(reach)s
 ), mine AS MATERIALIZED (
-  SELECT j.id, due.seconds
-  FROM due JOIN {work.table} j ON j.id = due.id
+  SELECT j.ctid AS place, due.seconds
+  FROM due JOIN {work.table} j ON j.ctid = due.place
   WHERE {_free("j")} AND j.attempts < j.max_attempts
   ORDER BY due.age, due.id LIMIT %(limit)s
   FOR UPDATE OF j SKIP LOCKED
@@ -171,7 +176,7 @@ WITH branch AS MATERIALIZED (
 UPDATE {work.table} j SET status = 'leased', lease_owner = %(owner)s, lease_number = j.lease_number + 1,
   attempts = j.attempts + 1, level = j.priority, leased_at = baton_clock(),
   lease_expires_at = baton_clock() + make_interval(secs => {work.seconds})
-FROM mine WHERE j.id = mine.id AND j.status = 'available'
+FROM mine WHERE j.ctid = mine.place AND j.status = 'available'
 RETURNING j.id, j.lease_number, j.lease_expires_at, j.tenant_id, {kind}, {topic}, j.instance_id, j.root_id, j.definition_id,
   j.element_id, j.attempts, j.max_attempts, extract(epoch FROM j.lease_expires_at - baton_clock())::float8
 """

@@ -97,7 +97,7 @@ _STARTS = {
     "start": ["cause AS (SELECT id FROM definition)"],
     "start_newest": ["cause AS (SELECT id FROM definition)"],
     "start_by_job": [
-        "cause AS (DELETE FROM job l USING definition d WHERE l.id = %(leaf_id)s AND l.status = 'leased'"
+        "cause AS (DELETE FROM job l USING definition d WHERE l.id = %(leaf_id)s AND l.status COLLATE \"C\" = 'leased'"
         " AND l.lease_number = %(fence)s RETURNING d.id)"
     ],
     "start_by_message": [START_SUBSCRIPTION],
@@ -163,7 +163,7 @@ def _other_members(mix: Mix) -> list[tuple[bool, str]]:
 
 def _rows(table: str, name: str) -> str:
     """The rows of a document, typed as the table's columns; a column that the document lacks is NULL."""
-    return f"FROM go, jsonb_populate_recordset(NULL::{table}, %({name})s::jsonb) u"
+    return f"FROM go, jsonb_populate_recordset(NULL::{table}, %({name})s) u"
 
 
 # Why a new item may not be taken yet: its case is suspended, or its topic or definition is paused.
@@ -233,7 +233,7 @@ _JOBS = (
     " held, lease_seconds, max_attempts, retry, lock_first, payload)"
     " SELECT u.id, go.*, u.kind, u.topic, u.token_id, u.element_id, d.due, greatest(d.due, go.at), u.priority, u.priority,"
     f" {_HELD.format(kind='u.kind', topic='u.topic')}, u.lease_seconds, u.max_attempts, u.retry, u.lock_first, u.payload"
-    " FROM go, jsonb_to_recordset(%(jobs)s::jsonb) AS u (id uuid, kind text, topic text, token_id uuid, element_id text,"
+    " FROM go, jsonb_to_recordset(%(jobs)s) AS u (id uuid, kind text, topic text, token_id uuid, element_id text,"
     " due_at timestamptz, due_in_seconds float8, priority smallint, max_attempts int, retry text, lease_seconds int,"
     " lock_first boolean, payload jsonb),"
     " LATERAL (SELECT coalesce(u.due_at, go.at + make_interval(secs => coalesce(u.due_in_seconds, 0))) AS due) d)"

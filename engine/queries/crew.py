@@ -65,7 +65,7 @@ def deliveries(
     conn: Connection, *, tenant_id: str = "", status: str = "", q: str = "", due: bool = False, item_id: UUID | None = None,
     cursor: str | None = None, limit: int = PAGE,
 ) -> Page[DeliveryRow]:  # fmt: skip
-    """The outbox, newest first. `q`: part of the destination. Raises BadCursor."""
+    """The outbox, newest first (by key, as in `work.work_items`). `q`: part of the destination. Raises BadCursor."""
     after = time_cursor(cursor)
     where = ["w.tenant_id = :tenant"]
     if status in DELIVERY:
@@ -77,11 +77,8 @@ def deliveries(
     if item_id is not None:
         where.append("w.id = :item")
     if after is not None:
-        where.append("(w.created_at, w.id) < (:after_at, :after_id)")
-    params = {
-        "tenant": tenant_id, "q": q, "item": item_id, "limit": limit + 1,
-        "after_at": after and after[0], "after_id": after and after[1],
-    }  # fmt: skip
+        where.append("w.id < :after_id")
+    params = {"tenant": tenant_id, "q": q, "item": item_id, "limit": limit + 1, "after_id": after and after[1]}
     found = rows(conn, DeliveryRow, DELIVERIES.format(where=" AND ".join(where)), params)
     return page_of(found, limit=limit, position=lambda delivery: (delivery.created_at, delivery.id))
 
@@ -188,7 +185,7 @@ SELECT w.id, w.kind, w.destination, w.element_id, w.instance_id, i.business_key,
   LEFT JOIN process_instance AS i ON i.id = w.instance_id
   LEFT JOIN process_definition AS d ON d.id = w.definition_id
  WHERE {where}
- ORDER BY w.created_at DESC, w.id DESC LIMIT :limit
+ ORDER BY w.id DESC LIMIT :limit
 """
 
 OUTBOX_COUNTS = f"""

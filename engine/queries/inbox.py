@@ -134,10 +134,8 @@ COLUMNS = """
     t.id, t.name, t.about, t.process_name, t.business_key, t.status, t.assignee, p.display_name AS assignee_name, t.assigned_at,
     t.priority, t.due_at, t.created_at, t.ended_at, t.version, t.instance_id
 """
-FROM = """
-    FROM user_task t JOIN process_definition d ON d.id = t.definition_id
-    LEFT JOIN person p ON p.tenant_id = t.tenant_id AND p.username = t.assignee
-"""
+DEFINITION = "JOIN process_definition d ON d.id = t.definition_id"
+ASSIGNEE = "LEFT JOIN person p ON p.tenant_id = t.tenant_id AND p.username = t.assignee"
 
 
 def bind(name: str) -> str:
@@ -150,7 +148,8 @@ MAY_CLAIM = f"(t.status = 'open' AND {CANDIDATE}) AS may_claim"
 MINE = "(t.status = 'claimed' AND t.assignee = :may_user) AS mine"
 
 HELD = "SELECT id FROM user_task WHERE tenant_id = :may_tenant AND assignee = :may_user AND status = 'claimed'"
-# One probe for each name the actor answers to, from its low watermark on (engine.db.watermarks).
+# One probe for each name the actor answers to, from its low watermark on (engine.db.watermarks). As an array, so that the
+# tasks are read by key, however small the table was when the planner last looked, and a task named twice counts once.
 OFFERED = """
     SELECT e.task_id
     FROM (SELECT 'group' AS kind, unnest(CAST(:may_groups AS text[])) AS name UNION ALL SELECT 'user', :may_user) mine
@@ -173,18 +172,21 @@ def inbox_page(conn: Connection, actor: Actor, wanted: InboxFilter) -> InboxPage
     params = _params(actor, wanted)
     where = _where(actor, wanted)
     place, place_params = keyset(keys, wanted.before if backward else wanted.after, descending=wanted.descending, backward=backward)
+    in_order = order(keys, descending=wanted.descending, backward=backward)
     found = _listed(
         conn,
         wanted,
-        f"SELECT {COLUMNS}, {MAY_CLAIM}, {MINE}, {_place(keys)} {FROM} WHERE {where} AND {place}"
-        f" ORDER BY {order(keys, descending=wanted.descending, backward=backward)} LIMIT :limit",
+        # Whose it is, by name, is asked for the rows of the page alone.
+        f"SELECT {COLUMNS}, {MAY_CLAIM}, {MINE}, t.place FROM ("
+        f"SELECT t.*, {_place(keys)}, row_number() OVER (ORDER BY {in_order}) AS number {_tasks(wanted)} WHERE {where} AND {place}"
+        f" ORDER BY {in_order} LIMIT :limit) t {ASSIGNEE} ORDER BY t.number",
         {**params, **place_params, "limit": wanted.limit + 1},
     )
     more = len(found) > wanted.limit
     items = found[: wanted.limit]
     if backward:
         items.reverse()
-    total = conn.execute(text(f"SELECT count(*) FROM (SELECT 1 {FROM} WHERE {where} LIMIT {CAP + 1}) c"), params).scalar_one()
+    total = conn.execute(text(f"SELECT count(*) FROM (SELECT 1 {_tasks(wanted)} WHERE {where} LIMIT {CAP + 1}) c"), params).scalar_one()
     has_next, has_previous = (True, more) if backward else (more, wanted.after is not None)
     return InboxPage(
         tuple(items),
@@ -210,7 +212,8 @@ def inbox_counts(conn: Connection, actor: Actor, *, zone: str) -> InboxCounts:
 def inbox_row(conn: Connection, actor: Actor, task_id: UUID) -> InboxRow | None:
     """One task as a row, or None if it is not there or not for this actor's eyes."""
     sql = (
-        f"SELECT {COLUMNS}, {MAY_CLAIM}, {MINE}, CAST('{{}}' AS jsonb) AS place {FROM} WHERE t.id = :id AND {task_visible('t', bind=bind)}"
+        f"SELECT {COLUMNS}, {MAY_CLAIM}, {MINE}, CAST('{{}}' AS jsonb) AS place FROM user_task t {ASSIGNEE}"
+        f" WHERE t.id = :id AND {task_visible('t', bind=bind)}"
     )
     found = _rows(conn, sql, {**may_params(actor), "id": task_id})
     return found[0] if found else None
@@ -245,14 +248,20 @@ def process_choices(conn: Connection, actor: Actor) -> list[tuple[str, str]]:
 # ---- conditions
 
 
+def _tasks(wanted: InboxFilter) -> str:
+    """The tasks, with what the list sorts or filters by and no more: each join is one look for every task of the list."""
+    definition = DEFINITION if wanted.process or wanted.sort == "process" else ""
+    return f"FROM user_task t {definition} {ASSIGNEE if wanted.sort == 'assignee' else ''}"
+
+
 def _view(actor: Actor, view: str) -> str:
     """Which tasks a view holds. Operators may see all; for others the lists begin at their own entries."""
-    everything = LIVE if is_operator(actor) else f"{LIVE} AND t.id IN ({OFFERED} UNION {HELD})"
+    everything = LIVE if is_operator(actor) else f"{LIVE} AND t.id = ANY (ARRAY({OFFERED} UNION {HELD}))"
     match view:
         case "mine":
             return "t.tenant_id = :may_tenant AND t.assignee = :may_user AND t.status = 'claimed'"
         case "groups":
-            return f"{LIVE} AND t.id IN ({OFFERED})"
+            return f"{LIVE} AND t.id = ANY (ARRAY({OFFERED}))"
         case "today":
             return f"{everything} AND {TODAY}"
         case "overdue":

@@ -13,7 +13,7 @@ from sqlalchemy import text
 from engine.commands.may import may_params, task_visible
 from engine.commands.outcome import Actor
 from engine.core.values import Variable
-from engine.queries.inbox import COLUMNS, FROM, MAY_CLAIM, MINE, bind
+from engine.queries.inbox import ASSIGNEE, COLUMNS, DEFINITION, MAY_CLAIM, MINE, bind
 from engine.queries.rows import Connection, rows
 from engine.queries.rows import row as one_row
 
@@ -87,7 +87,7 @@ TASK = f"""
       t.token_id, t.candidate_users, t.candidate_groups, root.mark,
       ARRAY(SELECT coalesce(c.display_name, u) FROM unnest(t.candidate_users) u
         LEFT JOIN person c ON c.tenant_id = t.tenant_id AND c.username = u ORDER BY 1) AS candidate_names
-    {FROM}
+    FROM user_task t {DEFINITION} {ASSIGNEE}
     LEFT JOIN process_instance root ON root.id = t.root_id
     LEFT JOIN person giver ON giver.tenant_id = t.tenant_id AND giver.username = t.assigned_by
     LEFT JOIN person ender ON ender.tenant_id = t.tenant_id AND ender.username = t.ended_by

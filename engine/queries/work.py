@@ -52,7 +52,11 @@ def work_items(
     conn: Connection, *, tenant_id: str = "", status: str = "", kind: str = "", topic: str = "", due: bool = False,
     instance_id: UUID | None = None, cursor: str | None = None, limit: int = PAGE,
 ) -> Page[WorkItem]:  # fmt: skip
-    """Jobs and external tasks, newest first. `kind`: a job's kind, or "external". Raises BadCursor."""
+    """Jobs and external tasks, newest first. `kind`: a job's kind, or "external". Raises BadCursor.
+
+    By key, whose first part is the time at which it was made (engine.ids): an index on the time of creation would be entered
+    by every acquisition.
+    """
     after = time_cursor(cursor)
     where = ["w.tenant_id = :tenant"]
     if status in WORK_MAP:
@@ -64,17 +68,17 @@ def work_items(
     if instance_id is not None:
         where.append("w.instance_id = :instance")
     if after is not None:
-        where.append("(w.created_at, w.id) < (:after_at, :after_id)")
+        where.append("w.id < :after_id")
     condition = " AND ".join(where)
     branches = []
     if kind != "external":
         branches.append(_JOBS.format(where=condition + (" AND w.kind = :kind" if kind in JOB_KINDS else "")))
     if kind not in JOB_KINDS:
         branches.append(_EXTERNAL.format(where=condition))
-    sql = f"SELECT * FROM ({' UNION ALL '.join(branches)}) AS item ORDER BY created_at DESC, id DESC LIMIT :limit"
+    sql = f"SELECT * FROM ({' UNION ALL '.join(branches)}) AS item ORDER BY id DESC LIMIT :limit"
     params = {
         "tenant": tenant_id, "kind": kind, "topic": topic, "instance": instance_id, "limit": limit + 1,
-        "after_at": after and after[0], "after_id": after and after[1],
+        "after_id": after and after[1],
     }  # fmt: skip
     found = rows(conn, WorkItem, sql, params)
     return page_of(found, limit=limit, position=lambda item: (item.created_at, item.id))
@@ -244,11 +248,11 @@ _ITEM = """w.element_id, w.status, w.held, w.due_at, w.available_at,
 
 _JOBS = f"""(SELECT 'job' AS work, w.id, w.kind, w.topic, {_ITEM}
   FROM job AS w LEFT JOIN process_definition AS d ON d.id = w.definition_id LEFT JOIN process_instance AS i ON i.id = w.instance_id
- WHERE {{where}} ORDER BY w.created_at DESC, w.id DESC LIMIT :limit)"""
+ WHERE {{where}} ORDER BY w.id DESC LIMIT :limit)"""
 
 _EXTERNAL = f"""(SELECT 'external_task' AS work, w.id, 'external' AS kind, w.topic, {_ITEM}
   FROM external_task AS w JOIN process_definition AS d ON d.id = w.definition_id LEFT JOIN process_instance AS i ON i.id = w.instance_id
- WHERE {{where}} ORDER BY w.created_at DESC, w.id DESC LIMIT :limit)"""
+ WHERE {{where}} ORDER BY w.id DESC LIMIT :limit)"""
 
 _LEASED = {
     "job": {"table": "job", "kind": "w.kind", "topic": "w.topic"},

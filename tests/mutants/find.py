@@ -22,7 +22,7 @@ ROOT = Path(__file__).parents[2]
 SEARCHED = ("engine/db", "engine/commands")
 _ALIAS = r"(?:(?:\w+|\{\w+\})\.)?"
 _VALUE = r"(?:%\(\w+\)s|%s|\w+\.\w+)"
-_STATUS = rf"{_ALIAS}status (?:(?:=|<>) '\w+'|IN \('[^)]*'\))"
+_STATUS = rf"{_ALIAS}status (?:COLLATE \\?\"C\\?\" )?(?:(?:=|<>) '\w+'|IN \('[^)]*'\))"
 _AT = "(SELECT baton_clock() AS at) go WHERE"
 _CASE = (
     "(SELECT %(tenant_id)s::text AS tenant_id, %(instance_id)s::uuid AS instance_id, %(root_id)s::uuid AS root_id,"

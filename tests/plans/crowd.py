@@ -43,6 +43,11 @@ WORK = {
 }
 BRANCH = {"job": ("service", "score"), "external_task": ("", "score"), "delivery": ("http", "")}
 
+# As engine.ids makes them: the time first (RFC 9562, 5.7), so that what was made together lies together in an index.
+NEW_ID = (
+    "(lpad(to_hex((extract(epoch FROM clock_timestamp()) * 1000)::bigint), 12, '0') || '7' || substr(md5(random()::text), 1, 3)"
+    " || '8' || substr(md5(random()::text), 1, 15))::uuid"
+)
 OLD = "baton_clock() - interval '20 days' + g * interval '1 ms'"
 LATER = "baton_clock() + interval '1 day' + g * interval '1 ms'"
 NOW = "baton_clock() - interval '2 minutes' + g * interval '1 ms'"
@@ -60,7 +65,7 @@ def work_rows(conn: Connection, table: str, n: int, *, at: str, more: str = "", 
     more, values = f", {more}" if more else "", f", {values}" if values else ""
     conn.execute(
         f"INSERT INTO {table} (id, {grouped}, {columns}, max_attempts, due_at, available_at {more})"
-        f" SELECT gen_random_uuid(), '{topic}', {shared}, 3, {at}, {at} {values} FROM generate_series(1, {int(n)}) g"
+        f" SELECT {NEW_ID}, '{topic}', {shared}, 3, {at}, {at} {values} FROM generate_series(1, {int(n)}) g"
     )
 
 
@@ -117,7 +122,7 @@ def task_rows(conn: Connection, n: int, *, at: str, groups: int = 1) -> None:
     conn.execute(
         "WITH t AS (INSERT INTO user_task"
         " (id, instance_id, root_id, definition_id, element_id, name, sort_key, candidate_groups, created_at)"
-        f" SELECT gen_random_uuid(), {INSTANCE}, {INSTANCE}, {DEFINITION}, 'check', 'Check', 'check', ARRAY['clerks' || g % {int(groups)}],"
+        f" SELECT {NEW_ID}, {INSTANCE}, {INSTANCE}, {DEFINITION}, 'check', 'Check', 'check', ARRAY['clerks' || g % {int(groups)}],"
         f" {at}"
         f" FROM generate_series(1, {int(n)}) g RETURNING id, created_at, candidate_groups)"
         " INSERT INTO inbox_entry (task_id, kind, name, created_at) SELECT id, 'group', candidate_groups[1], created_at FROM t"

@@ -29,7 +29,6 @@ class ProcessInstance(Base):
         CheckConstraint("(status IN ('completed', 'cancelled')) = (ended_at IS NOT NULL)", name="ck_process_instance_ended"),
         CheckConstraint("mark IN ('suspending', 'suspended', 'cancelling')", name="ck_process_instance_mark"),
         CheckConstraint("status IN ('running', 'completed', 'cancelled')", name="ck_process_instance_status"),
-        ForeignKeyConstraint(["definition_id"], ["process_definition.id"], name="fk_process_instance_definition"),
         PrimaryKeyConstraint("id", name="pk_process_instance"),
         Index("ix_process_instance_all", "tenant_id", "started_at", "id"),
         Index("ix_process_instance_definition", "definition_id", "started_at"),

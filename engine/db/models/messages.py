@@ -31,7 +31,6 @@ class Subscription(Base):
         ),
         CheckConstraint("kind IN ('catch', 'start', 'signal', 'signal_start')", name="ck_subscription_kind"),
         ForeignKeyConstraint(["definition_id"], ["process_definition.id"], name="fk_subscription_definition", ondelete="CASCADE"),
-        ForeignKeyConstraint(["instance_id"], ["process_instance.id"], name="fk_subscription_instance", ondelete="CASCADE"),
         ForeignKeyConstraint(["token_id"], ["token.id"], name="fk_subscription_token", ondelete="CASCADE"),
         PrimaryKeyConstraint("id", name="pk_subscription"),
         Index("ix_subscription_definition", "definition_id"),

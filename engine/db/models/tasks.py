@@ -31,7 +31,6 @@ class UserTask(Base):
         CheckConstraint("status <> 'open' OR assignee IS NULL", name="ck_user_task_open"),
         CheckConstraint("priority BETWEEN 0 AND 100", name="ck_user_task_priority"),
         CheckConstraint("status IN ('open', 'claimed', 'completed', 'cancelled')", name="ck_user_task_status"),
-        ForeignKeyConstraint(["instance_id"], ["process_instance.id"], name="fk_user_task_instance", ondelete="CASCADE"),
         ForeignKeyConstraint(["token_id"], ["token.id"], name="fk_user_task_token"),
         PrimaryKeyConstraint("id", name="pk_user_task"),
         Index("ix_user_task_assignee", "tenant_id", "assignee", "created_at", "id", postgresql_where=text("status = 'claimed'")),
@@ -39,7 +38,6 @@ class UserTask(Base):
         Index("ix_user_task_ended_by", "tenant_id", "ended_by", "ended_at", postgresql_where=text("status = 'completed'")),
         Index("ix_user_task_instance", "instance_id"),
         Index("ix_user_task_live", "tenant_id", "created_at", "id", postgresql_where=text("status IN ('open', 'claimed')")),
-        Index("ix_user_task_root", "root_id", postgresql_where=text("status IN ('open', 'claimed')")),
         Index("ix_user_task_token", "token_id", postgresql_where=text("token_id IS NOT NULL")),
     )
     id: Mapped[UUID] = mapped_column(Uuid)
@@ -73,7 +71,6 @@ class InboxEntry(Base):
     __tablename__ = "inbox_entry"
     __table_args__ = (
         CheckConstraint("kind IN ('user', 'group')", name="ck_inbox_entry_kind"),
-        ForeignKeyConstraint(["task_id"], ["user_task.id"], name="fk_inbox_entry_task", ondelete="CASCADE"),
         PrimaryKeyConstraint("task_id", "kind", "name", name="pk_inbox_entry"),
         Index("ix_inbox_entry_candidate", "tenant_id", "kind", "name", "created_at", "task_id"),
     )

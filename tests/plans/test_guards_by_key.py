@@ -1,0 +1,64 @@
+"""A guard finds its row by primary key, whatever statistics say: on a new database they say that every index is small.
+
+Otherwise a lock would read a partial index on the status from end to end, all that was consumed since the last vacuum
+included, until the plan is made anew.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import psycopg
+import pytest
+
+from engine.commands import deliveries, failure, leases, tasks
+from engine.db.locks import END_DELIVERY
+from engine.db.statements import Mix, writing_statements
+
+Connection = psycopg.Connection[Any]
+GUARDED = {
+    **{leaf: writing_statements(Mix(leaf))[0] for leaf in ("user_task", "job", "message_job", "external_task", "subscription", "token")},
+    "start_by_job": writing_statements(Mix("start_by_job"))[0],
+    "claim": tasks._CLAIM[0],
+    "unclaim": tasks._UNCLAIM[0],
+    "assign": tasks._ASSIGN[0],
+    "delivered": deliveries._DELIVERED,
+    "end of a delivery": END_DELIVERY,
+    **{f"release of a {table}": text for table, text in leases._RELEASE.items()},
+    **{f"failure of a {table}": text for table, text in failure._FAIL.items()},
+}
+HOT = ("process_instance", "user_task", "job", "external_task", "delivery", "subscription", "token")
+
+
+@pytest.mark.parametrize("name", GUARDED)
+def test_every_guard_finds_its_row_by_its_key_on_a_database_without_statistics(committed_db: Connection, name: str) -> None:
+    used = {node["Index Name"] for node in planned(committed_db, GUARDED[name]) if node.get("Relation Name") in HOT and "Index Name" in node}
+    assert used, "expected an index, found none"
+    assert all(index.startswith("pk_") for index in used), f"{name}: expected primary keys, found {used}"
+
+
+def planned(conn: Connection, sql: str) -> Iterator[Mapping[str, Any]]:
+    """The nodes of the generic plan, which is the one that workers run."""
+    names: list[str] = []
+
+    def numbered(match: re.Match[str]) -> str:
+        names.append(match[1]) if match[1] not in names else None
+        return f"${names.index(match[1]) + 1}"
+
+    text = re.sub(r"%\((\w+)\)s", numbered, sql).replace("%%", "%")
+    with conn.transaction(force_rollback=True):
+        conn.execute("SET LOCAL plan_cache_mode = force_generic_plan")
+        conn.execute(f"PREPARE guard AS {text}")
+        row = conn.execute(f"EXPLAIN (FORMAT JSON) EXECUTE guard ({', '.join(['NULL'] * len(names))})").fetchone()
+    conn.execute("DEALLOCATE guard")
+    assert row is not None, "EXPLAIN gives one row"
+    yield from _nodes(row[0][0]["Plan"] if not isinstance(row[0], str) else json.loads(row[0])[0]["Plan"])
+
+
+def _nodes(plan: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    yield plan
+    for child in plan.get("Plans", ()):
+        yield from _nodes(child)

@@ -35,7 +35,8 @@ HOT = ("process_instance", "user_task", "job", "external_task", "delivery", "sub
 
 @pytest.mark.parametrize("name", GUARDED)
 def test_every_guard_finds_its_row_by_its_key_on_a_database_without_statistics(committed_db: Connection, name: str) -> None:
-    used = {node["Index Name"] for node in planned(committed_db, GUARDED[name]) if node.get("Relation Name") in HOT and "Index Name" in node}
+    nodes = planned(committed_db, GUARDED[name])
+    used = {node["Index Name"] for node in nodes if node.get("Relation Name") in HOT and "Index Name" in node}
     assert used, "expected an index, found none"
     assert all(index.startswith("pk_") for index in used), f"{name}: expected primary keys, found {used}"
 

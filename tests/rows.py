@@ -128,7 +128,7 @@ def history(conn: Connection, item_id: UUID) -> list[tuple[str, str]]:
 
 
 WATCHED = (
-    "process_instance", "scope", "token", "variable", "user_task", "inbox_entry", "job", "external_task", "delivery",
+    "process_instance", "scope", "token", "variable", "completed_execution", "user_task", "inbox_entry", "job", "external_task", "delivery",
     "subscription", "message", "incident", "history", "audit", "process_definition", "deployment",
 )  # fmt: skip
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
-from engine.bpmn import ad_hoc, names
+from engine.bpmn import ad_hoc, compensation, names
 from engine.bpmn.context import named
 from engine.bpmn.definition import (
     BoundaryConfig,
@@ -56,8 +56,9 @@ def _starts(structure: Structure) -> None:
                 structure.problem(
                     key, "starts an embedded subprocess by an event", "a none start event: the subprocess starts when it is entered"
                 )
-            elif isinstance(config, StartConfig) and any(each.error or each.escalation for each in events_in(config)):
-                structure.problem(key, "starts a process by an error or escalation", "an event subprocess around it: only they start so")
+            elif isinstance(config, StartConfig) and any(each.error or each.escalation or each.compensate for each in events_in(config)):
+                what = f"starts a process by {'compensation' if config.compensate else 'an error or escalation'}"
+                structure.problem(key, what, "an event subprocess around it: only they start so")
             elif isinstance(config, StartConfig) and config.parallel:
                 why = "an event-based gateway before it that starts instances, with the type Parallel"
                 structure.problem(key, "starts a process by all of several events", why)
@@ -69,7 +70,8 @@ def _starts(structure: Structure) -> None:
 def _is_none_start(node: Node) -> bool:
     """One whose event could not be read counts as none: it has a problem of its own."""
     config = node.config
-    triggered = isinstance(config, StartConfig) and (occurs(config) or any(each.error or each.escalation for each in events_in(config)))
+    thrown = (each.error or each.escalation or each.compensate for each in events_in(config)) if isinstance(config, StartConfig) else ()
+    triggered = isinstance(config, StartConfig) and (occurs(config) or any(thrown))
     return node.kind == "start_event" and not triggered
 
 
@@ -86,7 +88,7 @@ def _event_subprocesses(structure: Structure) -> None:
         for start in starts:
             config = structure.nodes[start].config
             if next(_event_definitions(structure.sources[start]), None) is None:
-                why = "a timer, message, signal, condition, error or escalation"
+                why = "a timer, message, signal, condition, error, escalation or compensation"
                 structure.problem(start, "starts an event subprocess without an event", why)
             elif isinstance(config, StartConfig) and any(each.error for each in events_in(config)) and not config.interrupting:
                 what = "starts an event subprocess by an error and does not interrupt"
@@ -289,6 +291,8 @@ def _boundaries_that_never_occur(structure: Structure) -> None:
         if host is None:
             continue
         element, activity = structure.sources[key], named(structure.sources[host.id])
+        if config.compensate or config.cancel:
+            continue
         if _takes_no_time(host):
             what = f"{named(element)} never occurs: {activity} is done as soon as it begins"
             structure.context.warn(element, what, "an activity that waits for something")
@@ -320,7 +324,7 @@ def _reachability(structure: Structure) -> None:
     begun += [
         key
         for key, node in structure.nodes.items()
-        if node.kind == EVENT_SUBPROCESS or getattr(node.config, "begins", False) or ad_hoc.begins(structure, node)
+        if node.kind == EVENT_SUBPROCESS or node.for_compensation or getattr(node.config, "begins", False) or ad_hoc.begins(structure, node)
     ]
     reached = _spread(begun, lambda key: _onward(structure, key))
     finals = (key for key, node in structure.nodes.items() if not node.outgoing and key not in structure.links)
@@ -365,5 +369,6 @@ RULES: tuple[Callable[[Structure], None], ...] = (
     _gateways_without_way_out,
     ad_hoc.check,
     _boundaries_that_never_occur,
+    compensation.check,
     _reachability,
 )

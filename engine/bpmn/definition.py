@@ -74,6 +74,7 @@ class Node:
     loop: StandardLoop | MultiInstance | None = None  # activities
     start_quantity: int = 1  # activities: tokens that begin it together
     completion_quantity: int = 1  # activities: tokens that leave it over each flow
+    for_compensation: bool = False  # activities: it runs only as the handler of a compensation boundary event
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +92,7 @@ class ProcessDefinition:
     event_subprocesses: Mapping[str | None, tuple[str, ...]] = field(default_factory=dict)  # those of each scope that has any
     links: Mapping[str, str] = field(default_factory=dict)  # link throw event -> its link catch event
     parts: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # multiple event -> its parts, nodes of the kind event_part
+    compensable: Mapping[str, Undo] = field(default_factory=dict)  # activities of which completed executions are kept
     extra: Mapping[str, Any] = field(default_factory=dict)
     derived: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)  # what the core works out of it, once
 
@@ -127,7 +129,10 @@ class FormField:
 
 @dataclass(frozen=True, slots=True)
 class StartConfig:
-    """kind `start_event`. At most one of timer, message, signal, and, in event subprocesses only, condition, error, escalation."""
+    """kind `start_event`. At most one of timer, message, signal, condition, error, escalation, compensate.
+
+    The last four only in event subprocesses.
+    """
 
     timer: TimerConfig | None = None
     message: MessageConfig | None = None
@@ -137,6 +142,7 @@ class StartConfig:
     escalation: EscalationConfig | None = None
     parts: tuple[StartConfig, ...] = ()  # of a multiple event: none of the above, and one of them in each part
     parallel: bool = False  # all parts must occur, not any
+    compensate: bool = False
     interrupting: bool = True  # of an event subprocess: whether it cancels the rest of the scope around it
     fields: tuple[FormField, ...] = ()
     initiator: str | None = None  # variable that takes the name of whoever started the instance
@@ -241,8 +247,28 @@ class EscalationConfig:
 
 
 @dataclass(frozen=True, slots=True)
+class CompensateConfig:
+    """A compensation event definition that throws (10.5.5). `activity` None: all that is visible from the event."""
+
+    activity: str | None = None
+    waits: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Undo:
+    """How an activity is compensated (13.5.5).
+
+    By the `handler` that its `boundary` event leads to; or by its compensation event subprocess, which is the `handler`
+    without a boundary event; or, with neither, by compensating what was completed inside it.
+    """
+
+    boundary: str | None = None
+    handler: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class BoundaryConfig:
-    """kind `boundary_event` (13.5.3). Exactly one of timer, message, signal, condition, error, escalation."""
+    """kind `boundary_event` (13.5.3). Exactly one of timer, message, signal, condition, error, escalation, compensate, cancel."""
 
     attached_to: str
     interrupting: bool = True
@@ -254,6 +280,8 @@ class BoundaryConfig:
     escalation: EscalationConfig | None = None
     parts: tuple[BoundaryConfig, ...] = ()  # as those of a start event
     parallel: bool = False
+    compensate: bool = False  # 13.5.5: what it leads to is in the definition's `compensable`
+    cancel: bool = False  # of a transaction
 
 
 @dataclass(frozen=True, slots=True)
@@ -271,12 +299,13 @@ class CatchConfig:
 
 @dataclass(frozen=True, slots=True)
 class ThrowConfig:
-    """kind `intermediate_throw_event`. At most one of message, signal, link (its name), escalation (its code)."""
+    """kind `intermediate_throw_event`. At most one of message, signal, link (its name), escalation (its code), compensate."""
 
     message: MessageConfig | None = None
     signal: SignalConfig | None = None
     link: str | None = None
     escalation: str | None = None
+    compensate: CompensateConfig | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -313,7 +342,10 @@ class ComplexGatewayConfig:
 
 @dataclass(frozen=True, slots=True)
 class SubprocessConfig:
-    """kinds `subprocess` (13.3.4) and `event_subprocess` (13.5.4). `inputs` are set in its own scope when it is entered, and go with it."""
+    """kinds `subprocess`, `transaction` (13.3.4) and `event_subprocess` (13.5.4).
+
+    `inputs` are set in its own scope when it is entered, and go with it.
+    """
 
     inputs: tuple[tuple[str, Expression], ...] = ()
 
@@ -338,6 +370,8 @@ class EndConfig:
     signal: SignalConfig | None = None
     error: str | None = None  # the code of the error that is thrown
     escalation: str | None = None  # the code of the escalation that is thrown
+    compensate: CompensateConfig | None = None
+    cancel: bool = False  # the transaction around it
 
 
 def occurs(config: Any) -> bool:

@@ -11,7 +11,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
-from engine.bpmn import checks, elements, loops, multiple, names, support
+from engine.bpmn import checks, compensation, elements, loops, multiple, names, support
 from engine.bpmn.conditions import condition
 from engine.bpmn.context import Context, named
 from engine.bpmn.definition import BoundaryConfig, CatchConfig, EventGatewayConfig, Flow, Node, Problem, ProcessDefinition, ThrowConfig
@@ -166,6 +166,7 @@ class _Process:
             event_subprocesses=MappingProxyType(self._event_subprocesses()),
             links=MappingProxyType(links),
             parts=MappingProxyType({each: tuple(part.id for part in found) for each, found in parts.items()}),
+            compensable=MappingProxyType(compensation.compensable(self.nodes, starts, compensation.associations(self.element))),
             documentation=_documentation(self.element),
             line=names.line(self.element),
             warnings=tuple(_sorted(self.context.warnings[warned:])),
@@ -216,6 +217,7 @@ class _Process:
             loop=loop,
             start_quantity=self._quantity(element, "startQuantity", supported),
             completion_quantity=self._quantity(element, "completionQuantity", supported),
+            for_compensation=supported.activity and names.flag(element.get("isForCompensation"), default=False),
         )
         if default := names.reference(element.get("default")):
             self.defaults[key] = default
@@ -273,10 +275,8 @@ class _Process:
             elif not supported.container or tag in support.LOOPS:
                 why = support.INSTEAD.get(tag, f"a {names.local(element)} without it")
                 self.context.problem(child, f"{tag} of {named(element)} is not supported", why)
-        if names.flag(element.get("isForCompensation"), default=False):
-            self.context.problem(
-                element, f"{named(element)} is for compensation", "isForCompensation false: compensation is not supported yet"
-            )
+        if names.flag(element.get("isForCompensation"), default=False) and not supported.activity:
+            self.context.problem(element, f"{named(element)} is for compensation", "isForCompensation false: it is no activity")
         for name in ("cancelActivity", "isInterrupting", "parallelMultiple", "isForCompensation", "triggeredByEvent"):
             if (element.get(name) or "true").strip() not in ("true", "false", "1", "0"):
                 self.context.problem(element, f"{named(element)} has {name} {element.get(name)!r}", "true or false")

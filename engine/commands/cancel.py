@@ -170,6 +170,7 @@ SELECT count(*) FROM (
   UNION ALL SELECT FROM of JOIN job j ON j.instance_id = of.id
   UNION ALL SELECT FROM of JOIN external_task e ON e.instance_id = of.id
   UNION ALL SELECT FROM of JOIN subscription b ON b.instance_id = of.id
+  UNION ALL SELECT FROM of JOIN completed_execution x ON x.instance_id = of.id
   LIMIT %(limit)s) counted
 """
 

@@ -40,4 +40,6 @@ class Activity(Behaviour):
             run.fail(token, error)  # at the activity, whose work a retry does again: there is no result to keep
             return
         run.assign(token.scope, values, node.id)
+        if node.id in token.scope.definition.compensable:
+            token.results = values
         run.leave(token)

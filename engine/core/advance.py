@@ -12,8 +12,9 @@ from datetime import datetime
 from typing import assert_never
 from uuid import UUID
 
+import engine.core.compensation
 import engine.core.elements  # every module in there registers its kind
-import engine.core.loops  # noqa: F401  # and so does this one
+import engine.core.loops  # noqa: F401  # and so do these two
 from engine.bpmn.definition import Node, ProcessDefinition
 from engine.core.conditions import occur
 from engine.core.effects import Effects, InvariantBroken
@@ -111,7 +112,7 @@ def _retry(run: Run, token: Token) -> None:
         run.enter(token, node, again=True)
         run.finish_if_done(token.scope)  # it may be all that kept its scope open
     elif token.flow_id is None:
-        run.leave(token)
+        run.leave(token, again=True)
     else:
         run.enter(token, node, again=True)
 

@@ -153,6 +153,34 @@ class NewIncident:
 
 
 @dataclass(slots=True)
+class NewExecution:
+    """A completed execution that can be compensated: in a scope, or within another one. `number`: the order of completion."""
+
+    id: UUID
+    scope_id: UUID | None
+    within_id: UUID | None
+    element_id: str
+    number: int
+    variables: Mapping[str, Variable]
+
+
+@dataclass(slots=True)
+class MovedExecution:
+    id: UUID
+    scope_id: UUID | None
+    within_id: UUID | None
+
+
+@dataclass(slots=True)
+class HandedOver:
+    """All executions that lie in a scope go elsewhere, those that were not loaded too."""
+
+    from_scope: UUID
+    scope_id: UUID | None
+    within_id: UUID | None
+
+
+@dataclass(slots=True)
 class Event:
     """One history event. `kind` is a past participle: element_entered, flow_taken, task_created, instance_completed."""
 
@@ -187,6 +215,12 @@ class Effects:
     throws: list[NewThrow] = field(default_factory=list)
     incidents: list[NewIncident] = field(default_factory=list)
     resolved_incidents_of: list[UUID] = field(default_factory=list)  # tokens whose incident is gone (Retried)
+    new_executions: list[NewExecution] = field(default_factory=list)
+    moved_executions: list[MovedExecution] = field(default_factory=list)
+    handed_over: list[HandedOver] = field(default_factory=list)
+    gone_executions: list[UUID] = field(default_factory=list)  # with those within them
+    forgotten_scopes: list[UUID] = field(default_factory=list)  # which end: the executions in them go
+    forgets: bool = False  # the instance ends, and there may be executions in it
     ended: str | None = None  # completed | cancelled
     final_variables: Mapping[str, Variable] | None = None  # of the process scope, when ended
     history: list[Event] = field(default_factory=list)
@@ -201,6 +235,8 @@ class Effects:
             ("scope", [s.id for s in self.new_scopes] + self.gone_scopes + list(self.counters)),
             ("token", [t.id for t in self.new_tokens] + [t.id for t in self.moved_tokens] + self.gone_tokens + list(self.memories)),
             ("task", [t.id for t in self.tasks] + self.cancelled_tasks),
+            ("execution", [e.id for e in self.new_executions] + [e.id for e in self.moved_executions] + self.gone_executions),
+            ("scope of executions", [each.from_scope for each in self.handed_over] + self.forgotten_scopes),
         ):
             if len(ids) != len(set(ids)):
                 raise InvariantBroken(f"effects name a {name} twice: {sorted(map(str, ids))}")

@@ -97,7 +97,7 @@ def _begin(run: Run, body: Scope, node: Node, items: Sequence[Any] | None) -> No
 
 def _next(run: Run, body: Scope, node: Node, end: int, items: Sequence[Any] | None) -> None:
     """One iteration begins, or the rest, those up to `end`, is left to a job."""
-    number = body.counters["begun"]
+    number = body.counters.get("begun", end)  # it counts no more when it is compensating
     if not body.alive or number == end:
         run.turns.popleft()
     elif isinstance(node.loop, MultiInstance) and (run.begun >= BATCH or run.steps >= LONG):
@@ -130,7 +130,7 @@ def _finish(run: Run, body: Scope, node: Node) -> None:
     owner = body.owner
     assert owner is not None  # the token of the activity
     body.alive = False
-    owner.inner = None
+    owner.inner, owner.ended = None, body
     if not _one_by_one(node) and body.counters["begun"] < body.counters["total"]:
         run.shed(owner, all_leaves=True)  # the job that was to begin the others
     run.leave(owner)

@@ -41,6 +41,9 @@ def _levels(token: Token, what: str) -> Iterator[list[Catcher]]:
         if scope.is_iteration:  # boundary events belong to the whole of a looped activity
             holder = scope.parent.owner if scope.parent is not None else None
             continue
+        if scope.is_compensating:  # what is undone has completed, and catches nothing any more
+            holder = scope.owner
+            continue
         yield list(_catchers(node.attached, what, scope, holder))
         if not _interrupts(scope.definition, node):
             definition = scope.definition

@@ -54,6 +54,10 @@ class Behaviour:
         """The inner scope of `owner` has no token left."""
         raise InvariantBroken(f"element {node.id} ({node.kind}): owns no scope, but one ended")
 
+    def withdrawn(self, run: Run, token: Token, node: Node) -> None:
+        """A token that waits here is cancelled: say so in the history."""
+        run.record(token.scope, "element_left", node.id, {"cancelled": True})
+
     def leaves_left(self, node: Node, nodes: Mapping[str, Node]) -> bool:
         """Whether a resting token may still have rows hanging off it when its work has ended: armed boundary events.
 
@@ -79,6 +83,7 @@ class Behaviour:
 
 
 BEHAVIOURS: dict[str, Behaviour] = {}
+COMPENSATING = "what is being compensated"  # the behaviour of tokens in a compensating scope
 LOOP = "a looped activity"  # the behaviour of its own token, beside those of the kinds
 
 
@@ -100,8 +105,16 @@ def registered(kind: str, behaviour: Behaviour) -> Iterator[None]:
 
 
 def behaviour_at(token: Token, node: Node) -> Behaviour:
-    """The behaviour of a token at a node: a looped activity's own token has it looped, those of its iterations do the work."""
-    return behaviour_of(node) if node.loop is None or token.scope.is_iteration else BEHAVIOURS[LOOP]
+    """The behaviour of a token at a node: a looped activity's own token has it looped, those of its iterations do the work.
+
+    One in a compensating scope stands for what is being undone there.
+    """
+    if token.scope.counters:
+        if token.scope.is_compensating:
+            return BEHAVIOURS[COMPENSATING]
+        if token.scope.is_iteration:
+            return behaviour_of(node)
+    return behaviour_of(node) if node.loop is None else BEHAVIOURS[LOOP]
 
 
 def behaviour_of(node: Node) -> Behaviour:

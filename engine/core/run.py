@@ -14,6 +14,7 @@ from uuid import UUID
 
 from engine.bpmn.definition import Flow, Node, ProcessDefinition
 from engine.core.effects import Effects, Event, InvariantBroken, NewIncident
+from engine.core.executions import Executions, remember
 from engine.core.quantities import gather
 from engine.core.registry import BEHAVIOURS, LOOP, behaviour_at, behaviour_of
 from engine.core.snapshot import NeedsWholeInstance, Snapshot
@@ -52,6 +53,7 @@ class Run:
         self.received: dict[UUID, UUID] = {}  # stored subscriptions that had a signal in this step -> token, as it was
         self.agenda: list[tuple[Token, Flow]] = []
         self.turns: deque[Callable[[], None]] = deque()  # what begins when nothing else moves; each takes itself out
+        self.executions = Executions(snapshot.revision, begins=not snapshot.scopes)
         self.begun = 0  # of them, in this advance
         self.changed: dict[Scope, set[str]] = {}  # names of variables, until conditional events have looked at them
         self.due: deque[tuple[Token, Node]] = deque()  # conditional events that have become true
@@ -75,6 +77,8 @@ class Run:
             token.memory = state.memory
             token.scope.tokens[token] = None
             self.tokens[state.id] = token
+        if snapshot.executions:
+            self.executions.load(snapshot.executions, scopes)
         if len(scopes) > 1:
             for seen in snapshot.scopes.values():
                 if seen.parent_id is None:
@@ -217,14 +221,19 @@ class Run:
             del self.history[events:], self.effects.deliveries[deliveries:], self.effects.throws[throws:]
             self.fail(token, error)
 
-    def leave(self, token: Token) -> None:
-        """The element is done: take its outgoing flows, all that apply (8.3.13); a token with none left ends (13.2.1)."""
+    def leave(self, token: Token, *, again: bool = False) -> None:
+        """The element is done: take its outgoing flows, all that apply (8.3.13); a token with none left ends (13.2.1).
+
+        `again`: it was done before, and could not be left.
+        """
         node = token.node
+        if token.scope.definition.compensable and not again:
+            remember(self, token, node)
         if token.scope.is_iteration:
             BEHAVIOURS[LOOP].leave_iteration(self, token, node)
             return
         try:
-            if (owner := token.scope.owner) and behaviour_of(owner.node).inner_left(self, owner, token):
+            if (owner := token.scope.owner) and behaviour_at(owner, owner.node).inner_left(self, owner, token):
                 return
             flows = self._flows_out(token, node)
         except (ExpressionError, CannotGoOn) as error:
@@ -268,7 +277,7 @@ class Run:
     def finish_if_done(self, scope: Scope) -> None:
         """Finish a scope in which nothing but listeners is left."""
         done = not scope.unseen and all(token.status == "listening" for token in scope.tokens)
-        if done and not (scope.owner and behaviour_of(scope.owner.node).goes_on(self, scope)):
+        if done and not (scope.owner and behaviour_at(scope.owner, scope.owner.node).goes_on(self, scope)):
             self.finish(scope)
 
     def finish(self, scope: Scope) -> None:
@@ -280,8 +289,8 @@ class Run:
         if owner is None:
             self.ended = "completed"
             return
-        owner.inner = None
-        behaviour_of(owner.node).scope_emptied(self, owner, owner.node)
+        owner.inner, owner.ended = None, scope
+        behaviour_at(owner, owner.node).scope_emptied(self, owner, owner.node)
 
     def fail(self, token: Token, error: ExpressionError | CannotGoOn) -> None:
         """The token rests failed at its element, beside an incident, with nothing else hanging off it."""
@@ -307,9 +316,9 @@ class Run:
 
     def withdraw_all(self, scope: Scope) -> None:
         """Cancel every token of a scope and of the iterations in it, and what lies under them."""
-        self._see_all_of(scope)
+        self.see_all_of(scope)
         for token in list(scope.tokens):
-            self._withdraw(token)
+            self.withdraw(token)
         for child in scope.children:
             if child.alive:
                 self.withdraw_all(child)
@@ -317,9 +326,9 @@ class Run:
 
     def withdraw_others(self, scope: Scope, survivor: Token) -> None:
         """Cancel every token of a scope, and what lies under it, except one."""
-        self._see_all_of(scope)
+        self.see_all_of(scope)
         for token in [token for token in scope.tokens if token is not survivor]:
-            self._withdraw(token)
+            self.withdraw(token)
 
     def shed(self, token: Token, *, all_leaves: bool = False) -> None:
         """Leave behind what hangs off the token: rows not yet written are dropped, stored ones go by cascade with its old id."""
@@ -369,10 +378,11 @@ class Run:
         node = token.node
         return self.snapshot.other_leaves or behaviour_of(node).leaves_left(node, token.scope.definition.nodes)
 
-    def _withdraw(self, token: Token) -> None:
+    def withdraw(self, token: Token) -> None:
+        """Cancel a token, and what lies under it."""
         self._clear(token)
         if token.status == "waiting":  # neither at a join, which it has not entered, nor between two elements
-            self.record(token.scope, "element_left", token.element_id, {"cancelled": True})
+            behaviour_at(token, token.node).withdrawn(self, token, token.node)
         self._remove(token)
 
     def _clear(self, token: Token) -> None:
@@ -387,7 +397,7 @@ class Run:
         if inner is not None:
             self.withdraw_all(inner)
             inner.alive = False
-            token.inner = None
+            token.inner, token.ended = None, inner
         elif token.settled and token.status == "waiting" and behaviour.holds_scope and not self.snapshot.whole:
             raise NeedsWholeInstance(f"element {token.element_id}: its inner scope was not loaded")
 
@@ -399,6 +409,6 @@ class Run:
             self.effects.cancelled_tasks.append(task.id)
             self.record(token.scope, "task_cancelled", task.element_id, {"item_id": str(task.id)})
 
-    def _see_all_of(self, scope: Scope) -> None:
+    def see_all_of(self, scope: Scope) -> None:
         if scope.unseen:
             raise NeedsWholeInstance(f"scope {scope.id} of {scope.element_id or 'the process'}: it has tokens that were not loaded")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from engine.core.effects import Effects, InvariantBroken, MovedToken, NewScope, NewToken
+from engine.core.executions import settle_executions
 from engine.core.run import Run
 from engine.core.values import Variable
 
@@ -35,6 +36,8 @@ def settle(run: Run) -> Effects:
             effects.gone_subscriptions.append(subscription)
     if run.gone:
         effects.gone_tokens.extend(token_id for token_id, scope in run.gone if scope.alive)
+    if run.instance.definition.compensable:
+        settle_executions(run)
     if effects.jobs or effects.external_tasks:
         _lock_first(run)
     return effects
@@ -49,6 +52,7 @@ def _ended(run: Run) -> Effects:
     effects.variables.clear()
     if process.stored:
         effects.gone_scopes.append(process.id)
+        effects.forgets = bool(run.instance.definition.compensable)
     if run.ended == "completed":
         run.record(process, "instance_completed")
     return effects

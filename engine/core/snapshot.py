@@ -61,6 +61,18 @@ class OpenSignal:
 
 
 @dataclass(frozen=True, slots=True)
+class ExecutionState:
+    """A completed execution that can be compensated: in a scope, or within that of the subprocess around it."""
+
+    id: UUID
+    scope_id: UUID | None
+    within_id: UUID | None
+    element_id: str
+    number: int
+    variables: Mapping[str, Variable] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
 class Snapshot:
     """One instance, as much of it as the command loaded.
 
@@ -69,7 +81,7 @@ class Snapshot:
     chain. `crowded` names the scopes of the chain that hold a token which is not in `tokens` (so these do not count).
     `other_leaves`: the triggering token has leaves besides the one that triggered (boundary events, gateway siblings).
     `tasks`: the triggering token's open task, if the command loaded it; a boundary event that interrupts needs it.
-    Whole: every scope, token, open task and signal subscription of the instance; `crowded` is empty.
+    Whole: every scope, token, open task, signal subscription and completed execution of the instance; `crowded` is empty.
     """
 
     tenant_id: str
@@ -85,6 +97,7 @@ class Snapshot:
     whole: bool = False
     tasks: tuple[OpenTask, ...] = ()
     signals: tuple[OpenSignal, ...] = ()  # oldest first, without the one that triggered
+    executions: tuple[ExecutionState, ...] = ()
     started_by: str | None = None
 
 

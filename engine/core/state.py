@@ -43,6 +43,7 @@ class Scope:
         "counters",
         "definition",
         "element_id",
+        "executions",
         "id",
         "instance",
         "own_copy",
@@ -72,14 +73,20 @@ class Scope:
         self.counters: Mapping[str, Any] = {}  # {total, begun, completed} of a loop's body, {loop} of an iteration, {todo, enough} ad hoc
         self.counted = False
         self.children: list[Scope] = []  # iterations: scopes that no token owns
+        self.executions: list[Execution] = []  # completed ones that can be compensated, as far as they were loaded
 
     @property
     def is_iteration(self) -> bool:
         """Whether it is one run of a looped activity."""
         return "loop" in self.counters
 
+    @property
+    def is_compensating(self) -> bool:
+        """Whether what was completed in it is being undone, one after the other, and nothing else happens in it."""
+        return "compensating" in self.counters
+
     def count(self, **counters: Any) -> None:
-        """Set the counters of a loop."""
+        """Set the counters of a loop, or the state of compensation."""
         self.counters = counters
         self.counted = True
 
@@ -115,7 +122,22 @@ class Scope:
 class Token:
     """A token on its way. `settled`: it still rests where the snapshot had it, with the rows that hang off it there."""
 
-    __slots__ = ("alive", "element_id", "flow_id", "id", "inner", "leaves", "memory", "remembers", "scope", "settled", "status", "stored")
+    __slots__ = (
+        "alive",
+        "element_id",
+        "ended",
+        "flow_id",
+        "id",
+        "inner",
+        "leaves",
+        "memory",
+        "remembers",
+        "results",
+        "scope",
+        "settled",
+        "status",
+        "stored",
+    )
 
     def __init__(self, id: UUID, scope: Scope, element_id: str, flow_id: str | None, status: str, *, stored: bool) -> None:
         self.id = id
@@ -129,6 +151,8 @@ class Token:
         self.inner: Scope | None = None
         self.memory: Mapping[str, Any] | None = None  # of what it waits for and has no row, see engine.core.conditions
         self.remembers = False  # something else than what is stored
+        self.ended: Scope | None = None  # its inner scope, when that has ended in this step
+        self.results: Mapping[str, Variable] = {}  # of the work that ended in this step, where it can be compensated
         self.leaves: list[tuple[list[Any], Any]] = []  # (list of the effects, new row), kept only if the token still rests here
 
     @property
@@ -147,6 +171,23 @@ class Token:
     def wait_for(self, rows: list[Any], row: Any) -> None:
         """Hang a new row (task, job, external task, subscription, incident) off this token."""
         self.leaves.append((rows, row))
+
+
+class Execution:
+    """A completed execution of an activity that can be compensated, in the scope or in the execution around it (`place`)."""
+
+    __slots__ = ("alive", "element_id", "executions", "home", "id", "number", "place", "stored", "variables")
+
+    def __init__(self, id: UUID, place: Scope | Execution | None, element_id: str, number: int, variables: Mapping[str, Variable]) -> None:
+        self.id = id
+        self.place = place
+        self.home: Scope | Execution | None = None  # the place in the database
+        self.element_id = element_id
+        self.number = number  # in the order of completion
+        self.variables = variables
+        self.executions: list[Execution] = []  # those within it
+        self.stored = False
+        self.alive = True
 
 
 class Names(Mapping[str, Any]):

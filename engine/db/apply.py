@@ -93,6 +93,11 @@ class Change:
             throws=bool(e.throws),
             incidents=bool(e.incidents),
             resolved=bool(e.resolved_incidents_of),
+            executions=bool(e.new_executions),
+            moved_executions=bool(e.moved_executions),
+            handed_over=bool(e.handed_over),
+            gone_executions=bool(e.gone_executions or e.forgotten_scopes),
+            forgets=e.forgets,
             keys_later=self.takes_message is not None,
             request=self.request,
         )
@@ -265,6 +270,13 @@ _FILLS: tuple[tuple[Callable[[Effects], Any], Callable[[dict[str, Any], Effects]
     (lambda e: e.deliveries, lambda p, e: p.update(deliveries=_document(e.deliveries))),
     (lambda e: e.incidents, _incidents),
     (lambda e: e.resolved_incidents_of, _resolved),
+    (lambda e: e.new_executions, lambda p, e: p.update(executions=_document(e.new_executions))),
+    (lambda e: e.moved_executions, lambda p, e: p.update(moved_executions=_document(e.moved_executions))),
+    (lambda e: e.handed_over, lambda p, e: p.update(handed_over=_document(e.handed_over))),
+    (
+        lambda e: e.gone_executions or e.forgotten_scopes,
+        lambda p, e: p.update(gone_executions=e.gone_executions, forgotten_scopes=e.forgotten_scopes),
+    ),
 )
 
 

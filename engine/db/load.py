@@ -17,7 +17,7 @@ import orjson
 import psycopg
 from psycopg.types.json import set_json_loads
 
-from engine.core.snapshot import OpenSignal, OpenTask, ScopeState, Snapshot, TokenState
+from engine.core.snapshot import ExecutionState, OpenSignal, OpenTask, ScopeState, Snapshot, TokenState
 from engine.core.values import Later, Variable, native
 from engine.db import locks
 from engine.db.session import cursor_of
@@ -347,6 +347,7 @@ def _snapshot(document: Mapping[str, Any], instance: Mapping[str, Any], whole: b
         tasks=tuple(OpenTask(UUID(row[0]), UUID(row[1]), row[2]) for row in document.get("tasks") or ()),
         signals=tuple(OpenSignal(UUID(row[0]), UUID(row[1]), row[2], row[3]) for row in document.get("signals") or ()),
         started_by=instance["started_by"],
+        executions=tuple(_execution(*row) for row in document.get("executions") or ()),
     )
 
 
@@ -372,8 +373,21 @@ def _token(id: str, scope_id: str, element_id: str, flow_id: str | None, status:
     return TokenState(UUID(id), UUID(scope_id), element_id, flow_id, status, memory)
 
 
+def _execution(
+    id: str, scope_id: str | None, within_id: str | None, element_id: str, number: int, variables: Mapping[str, Any]
+) -> ExecutionState:
+    return ExecutionState(
+        id=UUID(id),
+        scope_id=None if scope_id is None else UUID(scope_id),
+        within_id=None if within_id is None else UUID(within_id),
+        element_id=element_id,
+        number=number,
+        variables={name: _variable(value) for name, value in variables.items()},
+    )
+
+
 def _variable(value: Any) -> Variable:
-    """An input as the core stored it in the payload: {"type", "value"}."""
+    """An input as the core stored it in the payload, or a variable of an execution: {"type", "value"}."""
     return Variable(value["type"], value["value"])
 
 

@@ -213,12 +213,13 @@ FUNCTIONS: Mapping[str, tuple[Level, ...]] = {
 # These hold a leaf of no case, and may wait with it in hand: no root holder waits for it.
 OF_NO_CASE = frozenset({"baton_take_throw"})
 # What an UPDATE or DELETE of a row locks, and for a request its INSERT, which waits for a repeat. The rows of a leaf
-# (inbox entries, incidents) go with it; scopes and variables are changed by those who hold the root. Other tables, such as
+# (inbox entries, incidents) go with it; scopes, variables and executions are changed by those who hold the root. Other tables, such as
 # people and workers, belong to no case, and no command that locks one of these touches them.
 TABLES: Mapping[str, Level] = {
     "process_instance": Level.ROOT,
     "process_definition": Level.DEFINITION,
     "request": Level.REQUEST,
-    **dict.fromkeys(("user_task", "job", "external_task", "delivery", "subscription", "token", "scope", "variable"), Level.LEAF),
+    **dict.fromkeys(("user_task", "job", "external_task", "delivery", "subscription"), Level.LEAF),
+    **dict.fromkeys(("token", "scope", "variable", "completed_execution"), Level.LEAF),
     "message": Level.MESSAGE,
 }

@@ -53,6 +53,11 @@ class Mix:
     throws: bool = False
     incidents: bool = False
     resolved: bool = False
+    executions: bool = False
+    moved_executions: bool = False
+    handed_over: bool = False
+    gone_executions: bool = False
+    forgets: bool = False  # ends an instance that may have executions
     keys_later: bool = False  # the caller takes the keys together with a message
     request: str = ""  # the request member's text, from engine.commands.requests; empty: none
 
@@ -158,6 +163,11 @@ def _other_members(mix: Mix) -> list[tuple[bool, str]]:
         (mix.external_tasks, _EXTERNAL_TASKS),
         (mix.deliveries, _DELIVERIES),
         (mix.throws, _THROWS),
+        (mix.executions, _EXECUTIONS),
+        (mix.moved_executions, _MOVED_EXECUTIONS),
+        (mix.handed_over, _HANDED_OVER),
+        (mix.gone_executions, _GONE_EXECUTIONS),
+        (mix.forgets, "forgotten AS (DELETE FROM completed_execution x USING go WHERE x.instance_id = go.instance_id)"),
     ]
 
 
@@ -265,4 +275,26 @@ _THROWS = (
     " payload) SELECT u.id, go.tenant_id, go.root_id, go.at, 'throw', u.topic, u.element_id, go.at, go.at,"
     " array_remove(ARRAY[%(held)s::text], NULL), 10,"
     " CASE u.topic WHEN 'signal' THEN baton_signal_thrown(go.tenant_id, u.payload) ELSE u.payload END " + _rows("job", "throws") + ")"
+)
+# Completed executions that can be compensated. An execution that others lie within takes them along by cascade when it goes;
+# those that a statement moves elsewhere are gone from it by then, since cascades follow at the end of the statement.
+_EXECUTIONS = (
+    "executions AS (INSERT INTO completed_execution (id, instance_id, scope_id, within_id, element_id, number, completed_at, variables)"
+    " SELECT u.id, go.instance_id, u.scope_id, u.within_id, u.element_id, u.number, go.at, u.variables "
+    + _rows("completed_execution", "executions")
+    + ")"
+)
+_MOVED_EXECUTIONS = (
+    "moved_executions AS (UPDATE completed_execution x SET scope_id = u.scope_id, within_id = u.within_id "
+    + _rows("completed_execution", "moved_executions")
+    + " WHERE x.id = u.id)"
+)
+_HANDED_OVER = (
+    "handed_over AS (UPDATE completed_execution x SET scope_id = u.scope_id, within_id = u.within_id"
+    " FROM go, jsonb_to_recordset(%(handed_over)s::jsonb) AS u (from_scope uuid, scope_id uuid, within_id uuid)"
+    " WHERE x.scope_id = u.from_scope)"
+)
+_GONE_EXECUTIONS = (
+    "gone_executions AS (DELETE FROM completed_execution x USING go"
+    " WHERE x.id = ANY (%(gone_executions)s) OR x.scope_id = ANY (%(forgotten_scopes)s))"
 )

@@ -39,7 +39,7 @@ class Instance:
 class Token:
     """`owns_scope`: it stands for a subprocess whose own tokens are listed too. `joined`: distinct flows that arrived here.
 
-    `memory`: what its conditions were last (engine.core.conditions).
+    `memory`: what its conditions were last (engine.core.conditions). `compensates`: it stands for what is being undone.
     """
 
     id: UUID
@@ -51,6 +51,7 @@ class Token:
     owns_scope: bool
     joined: int
     memory: dict[str, Any] | None = None
+    compensates: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,7 +263,8 @@ SELECT t.id, t.scope_id, t.element_id, t.flow_id, t.status, t.arrived_at,
        EXISTS (SELECT 1 FROM scope WHERE scope.token_id = t.id) AS owns_scope,
        (SELECT count(DISTINCT other.flow_id)::int FROM token AS other
          WHERE other.scope_id = t.scope_id AND other.element_id = t.element_id AND other.status = 'joining') AS joined,
-       t.memory
+       t.memory,
+       EXISTS (SELECT 1 FROM scope WHERE scope.id = t.scope_id AND scope.counters ? 'compensating') AS compensates
   FROM token AS t WHERE t.instance_id = :id
  ORDER BY t.arrived_at, t.id LIMIT 500
 """

@@ -18,7 +18,7 @@ class Reason:
     """`kind` names the sentence; `row` is what it speaks of; `element_id`: where.
 
     incident, task_free, task_held, held, job_due, job_later, leased, timer, timer_due, message, signal, condition, joining,
-    reset, inside, unknown. The row of a condition is what it was last: true, false, or why that cannot be said.
+    reset, inside, compensating, unknown. The row of a condition is what it was last: true, false, or why that cannot be said.
     """
 
     kind: str
@@ -48,7 +48,10 @@ def why(
     subscriptions: Sequence[SubscriptionRow],
     incidents: Sequence[IncidentRow],
 ) -> tuple[Waiting, ...]:
-    """The tokens in their order, the stuck ones first. A token that stands for a subprocess is left out while its inner ones wait."""
+    """The tokens in their order, the stuck ones first.
+
+    A token that stands for a subprocess is left out while its inner ones wait, unless it is being compensated.
+    """
     stuck_work = {incident.item_id: incident for incident in incidents}
     found = []
     for token in tokens:
@@ -74,9 +77,9 @@ def why(
         own = [reason for reason in reasons if reason.element_id == token.element_id]
         others = [reason for reason in reasons if reason.element_id != token.element_id]
         if token.owns_scope and not own:
-            if not others:
+            if not others and not token.compensates:
                 continue
-            own = [Reason("inside", token.element_id, token)]
+            own = [Reason("compensating" if token.compensates else "inside", token.element_id, token)]
         if not own and not others:
             own = [Reason("unknown", token.element_id, token)]
         # At an event-based gateway every reason is behind it: none is the token's own, all are its choices.

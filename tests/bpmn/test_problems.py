@@ -72,7 +72,7 @@ UNSUPPORTED = [
     (MULTI.format("", OUTPUTS), "collects outputs"),
     ('<parallelGateway id="x"><standardLoopCharacteristics loopMaximum="2"/></parallelGateway>', "of parallelGateway 'x' is not supported"),
     ('<userTask id="x"><potentialOwner/></userTask>', "potentialOwner of userTask 'x'"),
-    ('<userTask id="x" isForCompensation="true"/>', "is for compensation"),
+    ('<userTask id="x" isForCompensation="true"/>', "is for compensation, and the flow"),
     ('<userTask id="x" startQuantity="0"/>', "has the startQuantity '0'"),
     ('<userTask id="x" completionQuantity="101"/>', "has the completionQuantity '101'"),
     ('<subProcess id="x" completionQuantity="many"><startEvent id="i"/></subProcess>', "has the completionQuantity 'many'"),

@@ -34,7 +34,7 @@ def config(data: bytes, node: str = "x") -> Any:
 def test_a_model_with_one_of_everything_is_read() -> None:
     found = definition(model("every_element"))
     assert (found.key, found.name, found.documentation) == ("every_element", "Every element", "One of everything that is supported.")
-    more = [definition(model(name)) for name in ("more_elements", "in_no_required_order")]
+    more = [definition(model(name)) for name in ("more_elements", "in_no_required_order", "compensation")]
     kinds = frozenset().union(*(row.kinds for row in support.TABLE.values()))
     assert {node.kind for each in (found, *more) for node in each.nodes.values()} == kinds
     assert found.starts == {None: ("start", "start_nightly", "start_by_message"), "pick": ("pick_start",)}

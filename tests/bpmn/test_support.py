@@ -68,6 +68,7 @@ def test_every_kind_has_the_configuration_that_it_documents() -> None:
         "event_subprocess": SubprocessConfig,
         "ad_hoc_subprocess": AdHocConfig,
         "complex_gateway": ComplexGatewayConfig,
+        "transaction": SubprocessConfig,
         "exclusive_gateway": type(None),
         "inclusive_gateway": type(None),
         "parallel_gateway": type(None),
@@ -80,7 +81,7 @@ def test_every_kind_has_the_configuration_that_it_documents() -> None:
         "script_task": ScriptConfig,
         "business_rule_task": ServiceTaskConfig,
     }
-    read = read_files([(name, model(name)) for name in ("every_element", "more_elements", "in_no_required_order")])
+    read = read_files([(name, model(name)) for name in ("every_element", "more_elements", "in_no_required_order", "compensation")])
     assert {node.kind: type(node.config) for _, definition in read.definitions for node in definition.nodes.values()} == expected
 
 

@@ -11,10 +11,12 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from engine.bpmn.compensation import compensable
 from engine.bpmn.definition import (
     AdHocConfig,
     BoundaryConfig,
     CatchConfig,
+    CompensateConfig,
     ComplexGatewayConfig,
     ConditionConfig,
     EndConfig,
@@ -72,6 +74,7 @@ def on_event(
     when: str | None = None,
     error: str | None = None,
     escalation: str | None = None,
+    compensate: bool = False,
     interrupting: bool = True,
 ) -> Node:
     """`error="*"` and `escalation="*"` catch every code."""
@@ -82,6 +85,7 @@ def on_event(
         condition=condition(when),
         error=ErrorConfig(None if error == "*" else error) if error else None,
         escalation=EscalationConfig(None if escalation == "*" else escalation, "code") if escalation else None,
+        compensate=compensate,
         interrupting=interrupting,
     )
     return Node("", "start_event", config=config)
@@ -114,6 +118,29 @@ def tells(name: str, *, key: str | None = None, body: str | None = None, seconds
     sent = Sent(tuple((variable, parse(text)) for variable, text in sends.items()))
     config = MessageConfig(parse(name), parse(key) if key else None, body=parse(body) if body else None, sends=sent, time_to_live=seconds)
     return Node("", "intermediate_throw_event", config=ThrowConfig(message=config))
+
+
+def undo(activity: str | None = None, *, waits: bool = True, ends: bool = False) -> Node:
+    """A compensation throw event, or end event."""
+    config = CompensateConfig(activity, waits)
+    return Node("", "end_event", config=EndConfig(compensate=config)) if ends else _thrower(config)
+
+
+def _thrower(config: CompensateConfig) -> Node:
+    return Node("", "intermediate_throw_event", config=ThrowConfig(compensate=config))
+
+
+def undoes(node: Node) -> Node:
+    """A handler: an activity that is for compensation."""
+    return replace(node, for_compensation=True)
+
+
+def cancel_end() -> Node:
+    return Node("", "end_event", config=EndConfig(cancel=True))
+
+
+def transaction() -> Node:
+    return Node("", "transaction", config=SubprocessConfig())
 
 
 def link(name: str) -> Node:
@@ -242,6 +269,8 @@ def boundary(
     when: str | None = None,
     error: str | None = None,
     escalation: str | None = None,
+    compensate: bool = False,
+    cancel: bool = False,
     interrupting: bool = True,
     **config: Any,
 ) -> Node:
@@ -255,6 +284,8 @@ def boundary(
         condition=condition(when),
         error=ErrorConfig(None if error == "*" else error, **config) if error else None,
         escalation=EscalationConfig(None if escalation == "*" else escalation, **config) if escalation else None,
+        compensate=compensate,
+        cancel=cancel,
     )
     return Node("", "boundary_event", config=events)
 
@@ -264,11 +295,16 @@ def model(
     inside: Mapping[str, str] = {},
     conditions: Mapping[str, str] = {},
     defaults: tuple[str, ...] = (),
+    handlers: Mapping[str, str] = {},
     **elements: Node,
 ) -> ProcessDefinition:
-    """A definition. `inside`: {subprocess: "element element …"}; elements not given are what their names begin with."""
+    """A definition. `inside`: {subprocess: "element element …"}; elements not given are what their names begin with.
+
+    `handlers`: {activity: handler}; the boundary event between them is `undo-activity`.
+    """
     flows: dict[str, Flow] = {}
     nodes: dict[str, Node] = {name: replace(node, id=name) for name, node in elements.items()}
+    nodes |= {f"undo-{activity}": replace(boundary(activity, compensate=True), id=f"undo-{activity}") for activity in handlers}
     for chain in chains:
         steps = [step.strip() for step in chain.split("->")]
         for source, target in itertools.pairwise(steps):
@@ -277,18 +313,27 @@ def model(
             flows[name] = Flow(name, source, target, parse(conditions[name]) if name in conditions else None)
         for step in steps:
             nodes.setdefault(step, replace(_by_name(step), id=step))
+    for handler in handlers.values():
+        nodes.setdefault(handler, replace(_by_name(handler), id=handler))
+        nodes[handler] = undoes(nodes[handler])
     parts = {name: parts_of(node) for name, node in nodes.items() if getattr(node.config, "parts", ())}
     parents = {element: owner for owner, members in inside.items() for element in members.split()}
+    for activity, handler in handlers.items():
+        if activity in parents:
+            parents[f"undo-{activity}"] = parents[handler] = parents[activity]
+    wired = {name: _wired(node, flows, nodes, parents.get(name), defaults) for name, node in nodes.items()}
+    starts = _starts(nodes, parents, flows)
     return ProcessDefinition(
         key="model",
         name="Model",
         nodes={
-            **{name: _wired(node, flows, nodes, parents.get(name), defaults) for name, node in nodes.items()},
+            **wired,
             **{part.id: replace(part, parent=parents.get(name)) for name, each in parts.items() for part in each},
         },
         parts={name: tuple(part.id for part in each) for name, each in parts.items()},
         flows=flows,
-        starts=_starts(nodes, parents, flows),
+        starts=starts,
+        compensable=compensable(wired, starts, [(f"undo-{activity}", handler) for activity, handler in handlers.items()]),
         event_subprocesses=_event_subprocesses(nodes, parents),
         links=_links(nodes, parents),
     )

@@ -21,6 +21,7 @@ from engine.core.snapshot import (
     Continued,
     ErrorThrown,
     EventOccurred,
+    ExecutionState,
     NeedsWholeInstance,
     OpenSignal,
     OpenTask,
@@ -49,8 +50,10 @@ class World:
         self.tokens: dict[UUID, TokenState] = {}
         self.scopes: dict[UUID, ScopeState] = {}
         self.leaves: dict[UUID, Leaf] = {}
+        self.executions: dict[UUID, ExecutionState] = {}
         self.deliveries: list[Any] = []
         self.throws: list[Any] = []
+        self.revision = 0  # as the database counts: a start is none
         self.ended: str | None = None
         self.final: dict[str, Any] = {}
         self.happened: list[str] = []
@@ -152,6 +155,7 @@ class World:
         self.last = effects = self.decide(trigger, leaf)
         effects.check()
         self.apply(effects)
+        self.revision += not isinstance(trigger, Started)
         return self
 
     def decide(self, trigger: Trigger, leaf: Leaf | None = None) -> Effects:
@@ -164,6 +168,7 @@ class World:
             if isinstance(each, NewSubscription) and each.kind == "signal"
         )
         whole = Snapshot(**self._ids(), scopes=self.scopes, tokens=self.tokens, whole=True, tasks=tasks, signals=signals, **others)
+        whole = replace(whole, executions=tuple(self.executions.values()))
         first_id = next(self.numbers)
         self.numbers = count(first_id)
         narrow = self.narrow(trigger, leaf)
@@ -218,7 +223,7 @@ class World:
             "definition_id": UUID(int=0),
             "business_key": self.business_key,
             "started_by": self.started_by,
-            "revision": 0,
+            "revision": self.revision,
         }
 
     def _others(self, trigger: Trigger, leaf: Leaf | None) -> dict[str, Any]:
@@ -256,6 +261,7 @@ class World:
         for leaf in (*effects.tasks, *effects.jobs, *effects.external_tasks, *effects.subscriptions, *effects.incidents):
             assert leaf.token_id in self.tokens, f"{leaf} hangs off a token that is not there"
             self.leaves[leaf.id] = leaf
+        self._keep_executions(effects)
         self.deliveries += effects.deliveries
         self.throws += effects.throws
         self._keep(effects)
@@ -267,6 +273,32 @@ class World:
         if effects.ended:
             self.ended = effects.ended
             self.final = {name: native(variable) for name, variable in (effects.final_variables or {}).items()}
+
+    def _keep_executions(self, effects: Effects) -> None:
+        """Inserts and moves, then deletes with their cascades, as the constraints of the table have it."""
+        rows = self.executions
+        lie_in = {scope: {row.id for row in rows.values() if row.scope_id == scope} for scope in (row.scope_id for row in rows.values())}
+        named = [{moved.id for moved in effects.moved_executions}]
+        named += [lie_in.get(each.from_scope, set()) for each in effects.handed_over]
+        named += [set(effects.gone_executions).union(*(lie_in.get(scope, set()) for scope in effects.forgotten_scopes))]
+        assert sum(map(len, named)) == len(set().union(*named)), "effects name an execution twice"
+        for handed in effects.handed_over:
+            for row in [row for row in rows.values() if row.scope_id == handed.from_scope]:
+                rows[row.id] = replace(row, scope_id=handed.scope_id, within_id=handed.within_id)
+        for moved in effects.moved_executions:
+            rows[moved.id] = replace(rows[moved.id], scope_id=moved.scope_id, within_id=moved.within_id)
+        for new in effects.new_executions:
+            assert new.id not in rows
+            rows[new.id] = ExecutionState(new.id, new.scope_id, new.within_id, new.element_id, new.number, new.variables)
+        for gone in [*effects.gone_executions, *(row.id for row in rows.values() if row.scope_id in effects.forgotten_scopes)]:
+            self._delete_execution(gone)
+        if effects.forgets:
+            rows.clear()
+
+    def _delete_execution(self, execution_id: UUID) -> None:
+        if self.executions.pop(execution_id, None) is not None:
+            for inner in [row.id for row in self.executions.values() if row.within_id == execution_id]:
+                self._delete_execution(inner)
 
     def _delete_token(self, token_id: UUID) -> None:
         del self.tokens[token_id]
@@ -292,8 +324,11 @@ class World:
     def check(self) -> None:
         """What must hold between two commands."""
         if self.ended:
-            assert not (self.tokens or self.scopes or self.leaves), "an ended instance has rows left"
+            assert not (self.tokens or self.scopes or self.leaves or self.executions), "an ended instance has rows left"
             return
+        for row in self.executions.values():
+            where = row.scope_id in self.scopes if row.scope_id is not None else row.within_id in self.executions
+            assert where, f"the execution of {row.element_id} lies nowhere"
         holding = {leaf.token_id for leaf in self.leaves.values()} | {scope.token_id for scope in self.scopes.values()}
         for token in self.tokens.values():
             assert token.scope_id in self.scopes

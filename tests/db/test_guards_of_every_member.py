@@ -19,8 +19,11 @@ from engine.bpmn.definition import ProcessDefinition
 from engine.core.effects import (
     Effects,
     Event,
+    HandedOver,
+    MovedExecution,
     MovedToken,
     NewDelivery,
+    NewExecution,
     NewExternalTask,
     NewIncident,
     NewJob,
@@ -55,6 +58,7 @@ class Case:
     tokens: dict[str, UUID]
     inner: UUID
     other_task: UUID
+    executions: tuple[UUID, UUID] = (UUID(int=0), UUID(int=0))  # in the scope, and in the inner one
     leaf: UUID | None = None
     fence: Any = None
     parameters: Mapping[str, Any] = field(default_factory=dict)
@@ -80,7 +84,9 @@ def case(conn: Connection, *, called: bool = False) -> Case:
     rows.insert(conn, "scope", id=inner, instance_id=key, parent_id=scope, token_id=tokens["holder"], path=[scope, inner])
     task = rows.task(conn, key, token_id=tokens["with_task"])
     rows.insert(conn, "incident", kind="no_flow", message="?", instance_id=key, root_id=root, token_id=tokens["stuck"])
-    return Case(conn, key, root, definition, scope, tokens, inner, task)
+    execution = {"instance_id": key, "element_id": "a", "number": 1}
+    executions = tuple(rows.insert(conn, "completed_execution", scope_id=place, **execution) for place in (scope, inner))
+    return Case(conn, key, root, definition, scope, tokens, inner, task, executions)
 
 
 # ---- what a write may do, each alone
@@ -119,6 +125,15 @@ MEMBERS: Mapping[str, tuple[Callable[[Case], Effects], str]] = {
     "delivery": (lambda c: _effects(c, deliveries=[NewDelivery(new_id(), "http", "x", "b", {})]), "delivery"),
     "incident": (lambda c: _effects(c, incidents=[NewIncident(new_id(), c.tokens["moved"], "b", "no_flow", "?")]), "incident"),
     "resolved": (lambda c: _effects(c, resolved_incidents_of=[c.tokens["stuck"]]), "incident"),
+    "execution": (lambda c: _effects(c, new_executions=[NewExecution(new_id(), c.scope, None, "a", 1, {})]), "completed_execution"),
+    "moved execution": (
+        lambda c: _effects(c, moved_executions=[MovedExecution(c.executions[0], c.inner, None)]),
+        "completed_execution",
+    ),
+    "handed over": (lambda c: _effects(c, handed_over=[HandedOver(c.scope, None, c.executions[1])]), "completed_execution"),
+    "gone execution": (lambda c: _effects(c, gone_executions=[c.executions[0]]), "completed_execution"),
+    "forgotten scope": (lambda c: _effects(c, forgotten_scopes=[c.scope]), "completed_execution"),
+    "forgets": (lambda c: _effects(c, ended="completed", final_variables={}, forgets=True), "completed_execution"),
     "ended": (lambda c: _effects(c, ended="completed", final_variables={}), "process_instance"),
     "revision": (_effects, "process_instance"),
 }

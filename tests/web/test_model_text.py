@@ -10,6 +10,15 @@ from webapp.operations.model_text import outline
 MODELS = Path(__file__).parents[1] / "models"
 
 
+def test_a_handler_is_told_as_what_undoes_its_activity() -> None:
+    ((_, model),) = read_files([("c.bpmn", (MODELS / "compensation.bpmn").read_bytes())]).definitions
+    told = {step.id: step for step in outline(model)}
+    assert told["hotel_undo"].leads_to == (("to undo it", "Cancel the hotel"),)
+    assert told["hotel_undo"].attached_to == "Book the hotel"
+    assert told["no_hotel"].kind == "User task, only to undo"
+    assert told["trip"].kind == "Transaction"
+
+
 def test_the_inside_of_every_kind_of_subprocess_is_told_below_it() -> None:
     text = """<definitions xmlns="http://www.omg.org/spec/BPMN/20100524/MODEL" targetNamespace="t">
       <message id="m" name="STOP"/>

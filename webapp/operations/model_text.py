@@ -24,6 +24,7 @@ KIND_WORDS = {
     "event_based_gateway": "First event wins",
     "subprocess": "Subprocess",
     "ad_hoc_subprocess": "Steps in no required order",
+    "transaction": "Transaction",
     "event_subprocess": "Starts by itself on its event",
     "intermediate_catch_event": "Waits for an event",
     "intermediate_throw_event": "Throws an event",
@@ -77,4 +78,12 @@ def name_of(node: Node) -> str:
 def _step(model: ProcessDefinition, node: Node, depth: int) -> Step:
     leads_to = tuple((model.flows[flow].name, name_of(model.nodes[model.flows[flow].target])) for flow in node.outgoing)
     host = name_of(model.nodes[node.config.attached_to]) if isinstance(node.config, BoundaryConfig) else None
-    return Step(node.id, name_of(node), KIND_WORDS.get(node.kind, node.kind.replace("_", " ").capitalize()), depth, leads_to, host)
+    if isinstance(node.config, BoundaryConfig) and node.config.compensate:
+        undo = model.compensable[node.config.attached_to]
+        leads_to = (("to undo it", name_of(model.nodes[undo.handler or ""])),)
+    return Step(node.id, name_of(node), _kind(node), depth, leads_to, host)
+
+
+def _kind(node: Node) -> str:
+    words = KIND_WORDS.get(node.kind, node.kind.replace("_", " ").capitalize())
+    return f"{words}, only to undo" if node.for_compensation and node.kind != "event_subprocess" else words

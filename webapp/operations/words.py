@@ -8,11 +8,12 @@ from uuid import UUID
 
 from flask import current_app
 
-from engine.bpmn.definition import ProcessDefinition
+from engine.bpmn.definition import BoundaryConfig, ProcessDefinition
 from engine.config import Settings
 from engine.db.definitions import DefinitionRefused, compiled
 from engine.queries.work import LeaseRow
 from webapp.db import command_connection
+from webapp.operations.model_text import name_of
 
 MINUTE, HOUR, DAY = 60, 3600, 86400
 SHOWN = 2_000
@@ -36,6 +37,8 @@ def element_name(definition_id: UUID | None, element_id: str | None) -> str:
         return "The whole case" if definition_id is not None else "From outside"
     model = model_of(definition_id)
     node = model.nodes.get(element_id) if model else None
+    if model is not None and node is not None and not node.name and isinstance(node.config, BoundaryConfig) and node.config.compensate:
+        return f"Compensation of {name_of(model.nodes[node.config.attached_to])}"
     return (node.name if node else "") or element_id
 
 

@@ -1,4 +1,4 @@
-"""Boundary events: timer, message, signal, condition, error, escalation (BPMN 2.0.2, 10.5.4 and 13.5.3)."""
+"""Boundary events: timer, message, signal, condition, error, escalation, compensation, cancel (BPMN 2.0.2, 10.5.4 and 13.5.3)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from engine.bpmn.support import Supported, register
 
 def register_all() -> None:
     supported = Supported("boundary_event", "boundary", parse)
-    for event in ("timer", "message", "signal", "conditional", "error", "escalation"):
+    for event in ("timer", "message", "signal", "conditional", "error", "escalation", "compensate", "cancel"):
         register("boundaryEvent", supported, event=f"{event}EventDefinition")
 
 
@@ -24,6 +24,13 @@ def parse(element: Element, context: Context) -> BoundaryConfig:
         context.problem(
             element, f"{named(element)} catches an error and does not cancel its activity", "cancelActivity true: errors always interrupt"
         )
+    compensates = events.definition_of(element, "compensateEventDefinition") is not None
+    cancels = events.definition_of(element, "cancelEventDefinition") is not None
+    if (compensates or cancels) and not interrupting:
+        what = f"{named(element)} {'compensates' if compensates else 'catches cancel'} and has cancelActivity false"
+        context.problem(element, what, "cancelActivity true, or nothing (10.5.4)")
+    if compensates:
+        events.refuse_activity_ref(element, context)
     return BoundaryConfig(
         attached_to=names.reference(element.get("attachedToRef")) or "",
         interrupting=interrupting,
@@ -33,4 +40,6 @@ def parse(element: Element, context: Context) -> BoundaryConfig:
         condition=events.condition(element, context),
         error=error,
         escalation=events.escalation(element, context),
+        compensate=compensates,
+        cancel=cancels,
     )

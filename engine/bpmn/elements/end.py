@@ -1,4 +1,4 @@
-"""End events: none, terminate, message, signal, error, escalation (BPMN 2.0.2, 10.5.3)."""
+"""End events: none, terminate, message, signal, error, escalation, compensation, cancel (BPMN 2.0.2, 10.5.3)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from engine.bpmn.support import Supported, register
 def register_all() -> None:
     supported = Supported("end_event", "end", parse)
     register("endEvent", supported)
-    for event in ("terminate", "message", "signal", "error", "escalation"):
+    for event in ("terminate", "message", "signal", "error", "escalation", "compensate", "cancel"):
         register("endEvent", supported, event=f"{event}EventDefinition")
 
 
@@ -23,4 +23,6 @@ def parse(element: Element, context: Context) -> EndConfig:
         signal=throwing.thrown_signal(element, context),
         error=events.thrown_error(element, context),
         escalation=events.thrown_escalation(element, context),
+        compensate=events.thrown_compensation(element, context),
+        cancel=events.definition_of(element, "cancelEventDefinition") is not None,
     )

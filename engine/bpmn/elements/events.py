@@ -1,11 +1,11 @@
-"""Event definitions: timer, message, condition, error, escalation, link (BPMN 2.0.2, 10.5.5). Shared by the parsers of events."""
+"""Event definitions: timer, message, condition, error, escalation, link, compensation (BPMN 2.0.2, 10.5.5). Shared by the parsers."""
 
 from __future__ import annotations
 
 from engine.bpmn import names
 from engine.bpmn.conditions import condition as formal_condition
 from engine.bpmn.context import MAX_NAME, Context, named
-from engine.bpmn.definition import ConditionConfig, ErrorConfig, EscalationConfig, MessageConfig, TimerConfig
+from engine.bpmn.definition import CompensateConfig, ConditionConfig, ErrorConfig, EscalationConfig, MessageConfig, TimerConfig
 from engine.bpmn.names import ZEEBE, Element
 from engine.expressions import Expression
 
@@ -192,6 +192,29 @@ def thrown_escalation(event: Element, context: Context) -> str | None:
     elif names.reference(definition.get("escalationRef")) is None:
         context.problem(definition, f"{named(event)} names no escalation", "an escalationRef")
     return None
+
+
+def thrown_compensation(event: Element, context: Context) -> CompensateConfig | None:
+    """What an event compensates, and whether it waits for that (10.5.5)."""
+    definition = definition_of(event, "compensateEventDefinition")
+    if definition is None:
+        return None
+    context.report_unread(definition)
+    waits = definition.get("waitForCompletion")
+    if (waits or "true").strip() not in ("true", "false", "1", "0"):
+        context.problem(definition, f"{named(event)} has waitForCompletion {waits!r}", "true or false")
+    return CompensateConfig(names.reference(definition.get("activityRef")), names.flag(waits, default=True))
+
+
+def refuse_activity_ref(event: Element, context: Context) -> None:
+    """10.5.5: where compensation is caught, what is compensated is what the event belongs to."""
+    definition = definition_of(event, "compensateEventDefinition")
+    if definition is None:
+        return
+    context.report_unread(definition)
+    if (activity := names.reference(definition.get("activityRef"))) is not None:
+        why = "no activityRef: what the event belongs to is compensated"
+        context.problem(definition, f"{named(event)} catches compensation and names the activity {activity!r}", why)
 
 
 def _escalation_element(event: Element, definition: Element, context: Context) -> Element | None:

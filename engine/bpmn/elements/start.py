@@ -1,4 +1,4 @@
-"""Start events: none, timer, message, signal; in event subprocesses also condition, error and escalation (BPMN 2.0.2, 10.5.2)."""
+"""Start events: none, timer, message, signal; in event subprocesses also condition, error, escalation, compensation (10.5.2)."""
 
 from __future__ import annotations
 
@@ -13,12 +13,15 @@ from engine.bpmn.support import Supported, register
 def register_all() -> None:
     supported = Supported("start_event", "start", parse)
     register("startEvent", supported)
-    for event in ("timer", "message", "signal", "conditional", "error", "escalation"):
+    for event in ("timer", "message", "signal", "conditional", "error", "escalation", "compensate"):
         register("startEvent", supported, event=f"{event}EventDefinition")
 
 
 def parse(element: Element, context: Context) -> StartConfig:
     """Where which event may stand is checked by the reader, which knows what is around it."""
+    compensates = events.definition_of(element, "compensateEventDefinition") is not None
+    if compensates:
+        events.refuse_activity_ref(element, context)
     return StartConfig(
         timer=events.timer(element, context),
         message=events.message(element, context),
@@ -26,6 +29,7 @@ def parse(element: Element, context: Context) -> StartConfig:
         condition=events.condition(element, context),
         error=events.error(element, context),
         escalation=events.escalation(element, context),
+        compensate=compensates,
         interrupting=names.flag(element.get("isInterrupting"), default=True),
         fields=forms.fields(element, context),
         initiator=context.attribute(element, "initiator"),

@@ -1,4 +1,4 @@
-"""Embedded, event and ad hoc subprocesses (BPMN 2.0.2, 10.3.5, 13.3.4, 13.3.5 and 13.5.4). Their flow elements are read by the reader."""
+"""Embedded, event and ad hoc subprocesses, transactions (10.3.5, 13.3.4, 13.3.5, 13.5.4). What they hold is read by the reader."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ def register_all() -> None:
         "ad_hoc_subprocess", "activity", parse_ad_hoc, conditional=True, container=True, children=frozenset({"completionCondition"})
     )
     register("adHocSubProcess", row)
+    register("transaction", Supported("transaction", "activity", parse_transaction, conditional=True, container=True))
 
 
 def parse(element: Element, context: Context) -> SubprocessConfig:
@@ -53,3 +54,17 @@ def _activities(element: Element, context: Context) -> Expression | None:
     if zeebe is not None and zeebe.get("activeElementsCollection"):
         return context.zeebe(element, zeebe.get("activeElementsCollection"), f"the activeElementsCollection of {named(element)}")
     return context.expression(element, context.attribute(element, "activities", BATON), f"the activities of {named(element)}")
+
+
+def parse_transaction(element: Element, context: Context) -> SubprocessConfig:
+    """10.3.5. Of the methods only compensation is there: nothing takes an image of what was before, or stores it."""
+    method = (element.get("method") or "##Compensate").strip()
+    if method.lower().lstrip("#") != "compensate":
+        context.problem(element, f"{named(element)} has the method {method!r}", "method ##Compensate, or nothing")
+    if protocol := (element.get("protocol") or "").strip():
+        context.warn(
+            element, f"the protocol {protocol!r} of {named(element)} is not read", "the engine alone takes part in its transactions"
+        )
+    if names.flag(element.get("triggeredByEvent"), default=False):
+        context.problem(element, f"{named(element)} is triggered by an event", "triggeredByEvent false: a flow leads to a transaction")
+    return parse(element, context)

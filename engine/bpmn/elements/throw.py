@@ -1,4 +1,4 @@
-"""Intermediate throw events: none, message, signal, link, escalation (BPMN 2.0.2, 10.5.4)."""
+"""Intermediate throw events: none, message, signal, link, escalation, compensation (BPMN 2.0.2, 10.5.4)."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from engine.bpmn.support import Supported, register
 def register_all() -> None:
     supported = Supported("intermediate_throw_event", "throw", parse)
     register("intermediateThrowEvent", supported)
-    for event in ("messageEventDefinition", "signalEventDefinition", "linkEventDefinition", "escalationEventDefinition"):
-        register("intermediateThrowEvent", supported, event=event)
+    for event in ("message", "signal", "link", "escalation", "compensate"):
+        register("intermediateThrowEvent", supported, event=f"{event}EventDefinition")
 
 
 def parse(element: Element, context: Context) -> ThrowConfig:
@@ -22,4 +22,5 @@ def parse(element: Element, context: Context) -> ThrowConfig:
         signal=throwing.thrown_signal(element, context),
         link=events.link(element, context),
         escalation=events.thrown_escalation(element, context),
+        compensate=events.thrown_compensation(element, context),
     )

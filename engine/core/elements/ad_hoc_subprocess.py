@@ -66,6 +66,8 @@ class AdHocSubprocess(Activity):
 def _begin(run: Run, scope: Scope, config: AdHocConfig) -> None:
     """The next activity begins; or all of them. None is left of none: then the subprocess is done."""
     run.turns.popleft()
+    if scope.is_compensating:
+        return
     if scope.alive and not scope.counters["todo"]:
         run.finish_if_done(scope)
     while scope.alive and (todo := scope.counters["todo"]):
@@ -93,7 +95,7 @@ def _enabled(definition: ProcessDefinition, node: Node) -> tuple[str, ...]:
     """The activities inside to which no flow leads, in document order."""
     key = f"enabled in {node.id}"
     if key not in definition.derived:
-        inside = (each for each in definition.nodes.values() if each.parent == node.id and not each.incoming)
+        inside = (each for each in definition.nodes.values() if each.parent == node.id and not (each.incoming or each.for_compensation))
         definition.derived[key] = tuple(each.id for each in inside if behaviour_of(each).is_activity)
     found: tuple[str, ...] = definition.derived[key]
     return found

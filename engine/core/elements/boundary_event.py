@@ -3,7 +3,8 @@
 from typing import cast
 
 from engine.bpmn.definition import BoundaryConfig, Node
-from engine.core.catching import arm_again, caught
+from engine.core.catching import FIRED, arm_again, caught
+from engine.core.compensation import is_turning_back
 from engine.core.effects import InvariantBroken
 from engine.core.registry import Behaviour, register
 from engine.core.run import CannotGoOn, Run
@@ -21,6 +22,9 @@ class BoundaryEvent(Behaviour):
         config = cast(BoundaryConfig, node.config)
         if token.element_id != config.attached_to:
             raise InvariantBroken(f"token {token.id}: expected it at {config.attached_to} for {node.id}, found it at {token.element_id}")
+        if is_turning_back(run, token):
+            run.record(token.scope, FIRED[trigger.what], node.id, trigger.detail)
+            return
         if config.interrupting:
             caught(run, token, node, trigger, interrupts=True)
             run.emerge(token, node)

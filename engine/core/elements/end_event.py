@@ -1,5 +1,5 @@
 """End events (10.5.3, 13.5.6): none, terminate (of its own scope only), message (an outbox delivery, or a throw), signal, error,
-escalation.
+escalation, compensation, cancel (of the transaction around).
 
 An error that nothing around it catches is an incident at the end event (kind `uncaught_error`): its token rests there, the
 other tokens go on, and an operator decides. The standard leaves it open (13.5.3).
@@ -8,6 +8,7 @@ other tokens go on, and an operator decides. The standard leaves it open (13.5.3
 from typing import cast
 
 from engine.bpmn.definition import EndConfig, Node
+from engine.core.compensation import cancel, compensate, is_detached
 from engine.core.deliveries import send
 from engine.core.errors import throw
 from engine.core.escalations import escalate
@@ -19,10 +20,14 @@ from engine.core.throws import throw_signal
 
 
 class EndEvent(Behaviour):
+    holds_scope = True  # while it waits: for what it has thrown compensation for
+
     def enter(self, run: Run, token: Token, node: Node) -> None:
         config = cast(EndConfig, node.config) or EndConfig()
         if config.error is not None:
             self._throw(run, token, node, config.error)
+            return
+        if config.compensate is not None and compensate(run, token, node, config.compensate):
             return
         if config.message is not None:
             send(run, token, node, config.message)
@@ -35,8 +40,21 @@ class EndEvent(Behaviour):
         if config.escalation is not None:
             token.status = "moving"
             escalate(run, token, node, config.escalation)
-        if token.alive:  # else an event that interrupts has caught it
+        if config.cancel:
+            token.status = "moving"
+            cancel(run, token, node)
+        if token.alive:  # else an event that interrupts has caught it, or its transaction was cancelled
             run.end(token)
+
+    def scope_emptied(self, run: Run, owner: Token, node: Node) -> None:
+        """All is compensated."""
+        if not is_detached(owner):
+            run.record(owner.scope, "element_left", node.id)
+        run.end(owner)
+
+    def withdrawn(self, run: Run, token: Token, node: Node) -> None:
+        if not is_detached(token):
+            super().withdrawn(run, token, node)
 
     def _throw(self, run: Run, token: Token, node: Node, code: str) -> None:
         """Whoever catches the error cancels the activity around, and this token with it."""

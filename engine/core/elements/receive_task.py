@@ -29,6 +29,8 @@ class ReceiveTask(Activity):
         caught(run, token, node, trigger)
         if token.element_id != node.id:
             win(run, token, node)
+        if node.id in token.scope.definition.compensable:
+            token.results = trigger.variables
         run.leave(token)
 
     def start_at(self, run: Run, scope: Scope, node: Node) -> None:

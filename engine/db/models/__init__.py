@@ -4,7 +4,7 @@ Commands and acquisition use psycopg directly; models serve migrations and scree
 """
 
 from engine.db.models.base import Base
-from engine.db.models.cases import ProcessInstance, Scope, Token, Variable
+from engine.db.models.cases import CompletedExecution, ProcessInstance, Scope, Token, Variable
 from engine.db.models.definitions import Deployment, ProcessDefinition
 from engine.db.models.messages import Message, Subscription
 from engine.db.models.people import ApiKey, LoginAttempt, Person, PersonGroup, WebSession
@@ -17,6 +17,7 @@ __all__ = [
     "ApiKey",
     "Audit",
     "Base",
+    "CompletedExecution",
     "Delivery",
     "Deployment",
     "ExternalTask",

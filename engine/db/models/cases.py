@@ -96,6 +96,32 @@ class Token(Base):
     memory: Mapped[Any | None] = mapped_column(JSONB)
 
 
+class CompletedExecution(Base):
+    """A completed execution that can be compensated; only processes with compensation handlers have any.
+
+    No foreign key to its scope: every scope that ends would pay for it. Whoever ends a scope of such a process deletes them.
+    """
+
+    __tablename__ = "completed_execution"
+    __table_args__ = (
+        CheckConstraint("(scope_id IS NULL) <> (within_id IS NULL)", name="ck_completed_execution_place"),
+        ForeignKeyConstraint(["instance_id"], ["process_instance.id"], name="fk_completed_execution_instance", ondelete="CASCADE"),
+        ForeignKeyConstraint(["within_id"], ["completed_execution.id"], name="fk_completed_execution_within", ondelete="CASCADE"),
+        PrimaryKeyConstraint("id", name="pk_completed_execution"),
+        Index("ix_completed_execution_instance", "instance_id"),
+        Index("ix_completed_execution_scope", "scope_id", postgresql_where=text("scope_id IS NOT NULL")),
+        Index("ix_completed_execution_within", "within_id", postgresql_where=text("within_id IS NOT NULL")),
+    )
+    id: Mapped[UUID] = mapped_column(Uuid)
+    instance_id: Mapped[UUID] = mapped_column(Uuid)
+    scope_id: Mapped[UUID | None] = mapped_column(Uuid)
+    within_id: Mapped[UUID | None] = mapped_column(Uuid)
+    element_id: Mapped[str] = mapped_column(Text)
+    number: Mapped[int] = mapped_column(BigInteger)
+    completed_at: Mapped[datetime] = mapped_column(DateTime(timezone=True), server_default=text("baton_clock()"))
+    variables: Mapped[Any] = mapped_column(JSONB, server_default=text("'{}'"))
+
+
 class Variable(Base):
     __tablename__ = "variable"
     __table_args__ = (

@@ -59,6 +59,13 @@ BEGIN
   GET DIAGNOSTICS n = ROW_COUNT;
   room := room - n;
 
+  -- From the inside out, too: one goes when none lies within it.
+  DELETE FROM completed_execution x WHERE x.id = ANY (ARRAY(
+    SELECT w.id FROM completed_execution w
+    WHERE w.instance_id = ANY (instances) AND NOT EXISTS (SELECT FROM completed_execution i WHERE i.within_id = w.id) LIMIT room));
+  GET DIAGNOSTICS n = ROW_COUNT;
+  room := room - n;
+
   -- Those of the process scopes are kept in the rows of the instances, below.
   WITH inner_ones AS MATERIALIZED (
     SELECT w.scope_id, w.name FROM scope s JOIN variable w ON w.scope_id = s.id

@@ -79,7 +79,9 @@ BEGIN
         'tasks', (SELECT json_agg(json_build_array(u.id, u.token_id, u.element_id))
           FROM user_task u WHERE u.instance_id = at_instance AND u.status IN ('open', 'claimed')),
         'signals', (SELECT json_agg(json_build_array(s.id, s.token_id, s.element_id, s.message_name) ORDER BY s.created_at, s.id)
-          FROM subscription s WHERE s.instance_id = at_instance AND s.kind = 'signal' AND s.id <> leaf_id))
+          FROM subscription s WHERE s.instance_id = at_instance AND s.kind = 'signal' AND s.id <> leaf_id),
+        'executions', (SELECT json_agg(json_build_array(x.id, x.scope_id, x.within_id, x.element_id, x.number, x.variables))
+          FROM completed_execution x WHERE x.instance_id = at_instance))
       FROM process_instance i JOIN process_instance r ON r.id = i.root_id
         CROSS JOIN LATERAL (SELECT json_agg(json_build_array(t.id, t.scope_id, t.element_id, t.flow_id, t.status)) AS tokens,
             json_object_agg(t.id, t.memory) FILTER (WHERE t.memory IS NOT NULL) AS memories

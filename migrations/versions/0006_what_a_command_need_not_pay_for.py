@@ -6,8 +6,8 @@ cancel works by: from a leaf to its token, from a token to its scope, from a sco
 
 from alembic import op
 
-revision = "0005"
-down_revision = "0004"
+revision = "0006"
+down_revision = "0005"
 branch_labels = None
 depends_on = None
 

@@ -4,8 +4,8 @@ from alembic import op
 
 from engine.db.functions import install_functions
 
-revision = "0006"
-down_revision = "0005"
+revision = "0007"
+down_revision = "0006"
 branch_labels = None
 depends_on = None
 

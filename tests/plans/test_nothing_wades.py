@@ -43,6 +43,7 @@ def engine(database_url: str) -> Iterator[Engine]:
 
 
 def assert_flat(small: Plan, large: Plan, index: str) -> None:
+    print(f"{large.name}: {small.buffers} buffers alone, {large.buffers} behind {crowd.ROWS:,} rows")  # pytest -rP shows it
     assert index in large.indexes, f"{large.name}: expected {index}, found {large.indexes}"
     assert not set(large.seq_scans) & {*WORK, "user_task", "inbox_entry"}, f"{large.name}: reads {large.seq_scans} from end to end"
     allowed = 1.5 * max(small.buffers, FLOOR)

@@ -31,6 +31,8 @@ class Context:
     warnings: list[Problem] = field(default_factory=list)
     messages: dict[str, Element] = field(default_factory=dict)  # root elements by id
     errors: dict[str, Element] = field(default_factory=dict)
+    data: dict[str, Element] = field(default_factory=dict)
+    lanes: dict[str, Element] = field(default_factory=dict)  # element id -> the lane that assigns it
     escalations: dict[str, Element] = field(default_factory=dict)
     signals: dict[str, Element] = field(default_factory=dict)
     _read: set[tuple[Element, str]] = field(default_factory=set)  # holding the element keeps its identity

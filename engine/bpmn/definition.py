@@ -10,6 +10,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from engine.bpmn.parts import DataOutput as DataOutput
+from engine.bpmn.parts import FormField as FormField
+from engine.bpmn.parts import MultiInstance as MultiInstance
+from engine.bpmn.parts import StandardLoop as StandardLoop
 from engine.expressions import Expression
 
 
@@ -36,27 +40,6 @@ class Flow:
 
 
 @dataclass(frozen=True, slots=True)
-class StandardLoop:
-    """Do it again while the condition holds (10.3.8.1, 13.3.6). Without a condition it is done `maximum` times."""
-
-    condition: Expression | None = None
-    test_before: bool = False
-    maximum: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class MultiInstance:
-    """Do it for each of several (10.3.8.2, 13.3.7). Exactly one of cardinality and collection."""
-
-    sequential: bool = False
-    cardinality: Expression | None = None
-    collection: Expression | None = None
-    element: str | None = None  # the variable that takes the item of the collection
-    index: str = "loopCounter"  # the variable that counts, from 0
-    until: Expression | None = None  # completionCondition
-
-
-@dataclass(frozen=True, slots=True)
 class Node:
     """A flow node. `parent` is the id of the enclosing subprocess, None at the top of the process."""
 
@@ -75,6 +58,8 @@ class Node:
     start_quantity: int = 1  # activities: tokens that begin it together
     completion_quantity: int = 1  # activities: tokens that leave it over each flow
     for_compensation: bool = False  # activities: it runs only as the handler of a compensation boundary event
+    data_outputs: tuple[DataOutput, ...] = ()  # where parts of its result go
+    locals: tuple[str, ...] = ()  # subprocesses: variables that they have for themselves
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,24 +92,6 @@ def event_of(definition: ProcessDefinition, node: Node) -> Node:
 
 
 # ---- configurations by kind
-
-
-@dataclass(frozen=True, slots=True)
-class FormField:
-    """One field of a `camunda:formData`. `type`: string, long, double, boolean, date, enum."""
-
-    id: str
-    label: str
-    type: str
-    default: Expression | None = None
-    values: tuple[tuple[str, str], ...] = ()  # enum: (id, label)
-    required: bool = False
-    readonly: bool = False
-    minimum: str | None = None
-    maximum: str | None = None
-    min_length: int | None = None
-    max_length: int | None = None
-    date_pattern: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,8 @@
-"""camunda:inputOutput and zeebe:ioMapping: what an activity is given, and what becomes of its result."""
+"""camunda:inputOutput, zeebe:ioMapping and data input associations: what an activity is given, and what becomes of its result."""
 
 from __future__ import annotations
 
-from engine.bpmn import names
+from engine.bpmn import data, names
 from engine.bpmn.context import MAX_NAME, Context, named
 from engine.bpmn.names import CAMUNDA_LIKE, ZEEBE, Element
 from engine.expressions import Expression, ExpressionError, compose_list, compose_object, constant
@@ -15,7 +15,14 @@ Mappings = tuple[tuple[str, Expression], ...]
 
 def inputs(element: Element, context: Context) -> Mappings:
     """The input parameters of an activity, in order."""
-    return _mappings(element, "inputParameter", "input", context)
+    given = _mappings(element, "inputParameter", "input", context)
+    names_given = {name for name, _ in given}
+    for name, expression in data.inputs(element, context):
+        if name in names_given:
+            context.problem(element, f"{named(element)} has two inputs named {name!r}", "each name once")
+        names_given.add(name)
+        given += ((name, expression),)
+    return given
 
 
 def outputs(element: Element, context: Context) -> Mappings:

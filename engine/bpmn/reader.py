@@ -11,7 +11,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
-from engine.bpmn import checks, compensation, elements, loops, multiple, names, support
+from engine.bpmn import checks, compensation, data, elements, lanes, loops, multiple, names, support
 from engine.bpmn.conditions import condition
 from engine.bpmn.context import Context, named
 from engine.bpmn.definition import BoundaryConfig, CatchConfig, EventGatewayConfig, Flow, Node, Problem, ProcessDefinition, ThrowConfig
@@ -47,9 +47,9 @@ def read_files(files: Sequence[tuple[str, bytes]], *, handlers: Collection[str] 
     definitions: list[tuple[str, ProcessDefinition]] = []
     problems: list[Problem] = []
     warnings: list[Problem] = []
-    for file, data in files:
+    for file, content in files:
         context = Context(file, handlers)
-        definitions += [(file, definition) for definition in _read_file(file, data, context)]
+        definitions += [(file, definition) for definition in _read_file(file, content, context)]
         problems += _sorted(context.problems)
         warnings += _sorted(context.warnings)
     if not files:
@@ -78,9 +78,9 @@ def _keys_used_twice(definitions: list[tuple[str, ProcessDefinition]]) -> list[P
     ]
 
 
-def _read_file(file: str, data: bytes, context: Context) -> list[ProcessDefinition]:
+def _read_file(file: str, content: bytes, context: Context) -> list[ProcessDefinition]:
     try:
-        root = parse_xml(data, file=file)
+        root = parse_xml(content, file=file)
     except Unreadable as unreadable:
         context.problems.append(unreadable.problem)
         return []
@@ -95,6 +95,7 @@ def _read_file(file: str, data: bytes, context: Context) -> list[ProcessDefiniti
     context.errors = {child.get("id", ""): child for child in names.bpmn(root, "error")}
     context.escalations = {child.get("id", ""): child for child in names.bpmn(root, "escalation")}
     context.signals = {child.get("id", ""): child for child in names.bpmn(root, "signal")}
+    context.data, context.lanes = data.index(root), lanes.assigning(root, context)
     resolve_event_definitions(root, processes, context)
     places = Places.of(processes)
     if places.count > MAX_ELEMENTS:
@@ -182,8 +183,8 @@ class _Process:
             if space == BPMN and (own or tag in support.IGNORED):
                 continue
             if space == BPMN and tag in support.DATA:
-                self._warn_of_data(child)
-            elif space == BPMN and tag == "sequenceFlow":
+                continue  # variables: engine.bpmn.data
+            if space == BPMN and tag == "sequenceFlow":
                 self._read_flow(child, scope)
             else:
                 self._read_node(child, scope)
@@ -218,6 +219,8 @@ class _Process:
             start_quantity=self._quantity(element, "startQuantity", supported),
             completion_quantity=self._quantity(element, "completionQuantity", supported),
             for_compensation=supported.activity and names.flag(element.get("isForCompensation"), default=False),
+            data_outputs=data.outputs(element, _kind(element, supported), self.context),
+            locals=data.locals_of(element, self.context) if supported.container else (),
         )
         if default := names.reference(element.get("default")):
             self.defaults[key] = default
@@ -269,10 +272,10 @@ class _Process:
             if space != BPMN or tag.endswith("EventDefinition") or tag in support.COMMON_CHILDREN | support.IGNORED | supported.children:
                 continue
             if tag in support.DATA:
-                self._warn_of_data(child)
-            elif tag in support.LOOPS and supported.activity:
+                continue
+            if tag in support.LOOPS and supported.activity:
                 continue  # read with the activity
-            elif not supported.container or tag in support.LOOPS:
+            if not supported.container or tag in support.LOOPS:
                 why = support.INSTEAD.get(tag, f"a {names.local(element)} without it")
                 self.context.problem(child, f"{tag} of {named(element)} is not supported", why)
         if names.flag(element.get("isForCompensation"), default=False) and not supported.activity:
@@ -280,9 +283,6 @@ class _Process:
         for name in ("cancelActivity", "isInterrupting", "parallelMultiple", "isForCompensation", "triggeredByEvent"):
             if (element.get(name) or "true").strip() not in ("true", "false", "1", "0"):
                 self.context.problem(element, f"{named(element)} has {name} {element.get(name)!r}", "true or false")
-
-    def _warn_of_data(self, element: Element) -> None:
-        self.context.warn(element, f"{named(element)} is not read", "the process runs on its variables, which need no declaration")
 
     def _without_id(self, element: Element, why: str) -> None:
         """Its line is all that names it; the id of the process around it would name something else."""

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from engine.bpmn.definition import Node
 from engine.core.catching import arm_border
+from engine.core.data import outward
 from engine.core.registry import Behaviour
 from engine.core.run import CannotGoOn, Run
 from engine.core.snapshot import Completed
@@ -35,7 +36,7 @@ class Activity(Behaviour):
     def completed(self, run: Run, token: Token, node: Node, trigger: Completed) -> None:
         run.record(token.scope, trigger.event, node.id, trigger.detail)
         try:
-            values = self.result(run, token, node, trigger)
+            values = outward(run, token.scope, node, self.result(run, token, node, trigger))
         except (ExpressionError, CannotGoOn) as error:
             run.fail(token, error)  # at the activity, whose work a retry does again: there is no result to keep
             return

@@ -6,6 +6,7 @@ from typing import Any
 
 from engine.bpmn.definition import ConditionConfig, MessageConfig, Node, SignalConfig, TimerConfig, event_of
 from engine.core.conditions import occurs_at_once, watch
+from engine.core.data import outward
 from engine.core.effects import NewJob, NewSubscription
 from engine.core.reading import as_text, text_of
 from engine.core.run import CannotGoOn, Run
@@ -83,7 +84,7 @@ def caught(run: Run, token: Token, event: Node, trigger: EventOccurred, *, inter
     run.record(token.scope, FIRED[trigger.what], event.id, trigger.detail)
     if interrupts:
         run.interrupt(token)
-    run.assign(token.scope, trigger.variables, event.id)
+    run.assign(token.scope, outward(run, token.scope, event, trigger.variables), event.id)
 
 
 def _timer(run: Run, token: Token, event: Node, when: Due) -> None:

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 
 from engine.bpmn.definition import Node, ProcessDefinition, StartConfig, occurs
 from engine.core.catching import FIRED, arm, arm_again
+from engine.core.data import declare
 from engine.core.run import CannotGoOn, Run
 from engine.core.snapshot import EventOccurred
 from engine.core.state import Scope, Token
@@ -60,6 +61,7 @@ def begin(run: Run, scope: Scope, event: Node, variables: Mapping[str, Variable]
         scope.begin_no_more()
     run.record(scope, "element_entered", node.id)
     inner = run.add_scope(scope, token, node.id)
+    declare(run, inner, node)
     run.assign(inner, variables, event.id)
     listen(run, inner)
     run.begin_at(inner, event.id)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from engine.bpmn import forms, names
+from engine.bpmn import forms, lanes, names
 from engine.bpmn.context import Context, named
 from engine.bpmn.definition import UserTaskConfig
 from engine.bpmn.names import ZEEBE, Element
@@ -20,10 +20,14 @@ def parse(element: Element, context: Context) -> UserTaskConfig:
     assignment = context.extension(element, "assignmentDefinition", ZEEBE)
     schedule = context.extension(element, "taskSchedule", ZEEBE)
     context.extension(element, "userTask", ZEEBE)  # marks the kind, and says no more
+    assignee = _one(element, "assignee", assignment, context)
+    users, groups = (_many(element, name, assignment, context) for name in ("candidateUsers", "candidateGroups"))
+    if assignee is None and not users and not groups:
+        groups = lanes.group_of(element, context)
     return UserTaskConfig(
-        assignee=_one(element, "assignee", assignment, context),
-        candidate_users=_many(element, "candidateUsers", assignment, context),
-        candidate_groups=_many(element, "candidateGroups", assignment, context),
+        assignee=assignee,
+        candidate_users=users,
+        candidate_groups=groups,
         due=_one(element, "dueDate", schedule, context),
         follow_up=_one(element, "followUpDate", schedule, context),
         zone=context.zone(element, element),

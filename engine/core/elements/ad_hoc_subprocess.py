@@ -14,6 +14,7 @@ from typing import cast
 
 from engine.bpmn.definition import AdHocConfig, Node, ProcessDefinition
 from engine.core.activity import Activity
+from engine.core.data import declare
 from engine.core.event_subprocesses import listen
 from engine.core.reading import inputs_of, many_of, truth_of
 from engine.core.registry import behaviour_of, register
@@ -32,6 +33,7 @@ class AdHocSubprocess(Activity):
         scope = run.add_scope(token.scope, token, node.id)
         scope.count(todo=chosen, enough=False)
         run.assign_here(scope, inputs, node.id)
+        declare(run, scope, node)
         listen(run, scope)
         run.turns.append(lambda: _begin(run, scope, config))
 

@@ -1,6 +1,7 @@
 """Script task (10.3.3.6, 13.3.3): an expression whose value becomes a variable, at once; or bound as a service task is."""
 
 from engine.bpmn.definition import Node, ScriptConfig
+from engine.core.data import outward
 from engine.core.elements.service_task import ServiceTask
 from engine.core.reading import inputs_of
 from engine.core.registry import register
@@ -19,7 +20,7 @@ class ScriptTask(ServiceTask):
             value = typed(node.config.expression.evaluate(names))
         except TypeError as error:
             raise CannotGoOn("expression", f"the script of {node.name or node.id}: {error}") from error
-        run.assign(token.scope, {node.config.result_variable: value}, node.id)
+        run.assign(token.scope, outward(run, token.scope, node, {node.config.result_variable: value}), node.id)
         run.leave(token)
 
 

@@ -2,6 +2,7 @@
 
 from engine.bpmn.definition import Node, SubprocessConfig
 from engine.core.activity import Activity
+from engine.core.data import declare
 from engine.core.event_subprocesses import listen
 from engine.core.reading import inputs_of
 from engine.core.registry import register
@@ -21,6 +22,7 @@ class Subprocess(Activity):
         inputs = {name: typed(value) for name, value in inputs_of(run, token, config.inputs).items()}
         scope = run.add_scope(token.scope, token, node.id)
         run.assign_here(scope, inputs, node.id)
+        declare(run, scope, node)
         listen(run, scope)
         run.begin_at(scope, starts[0])
 

@@ -1,0 +1,55 @@
+"""Parts of activities that their kinds have in common: loops, where parts of a result go, fields of forms."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from engine.expressions import Expression
+
+
+@dataclass(frozen=True, slots=True)
+class StandardLoop:
+    """Do it again while the condition holds (10.3.8.1, 13.3.6). Without a condition it is done `maximum` times."""
+
+    condition: Expression | None = None
+    test_before: bool = False
+    maximum: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class MultiInstance:
+    """Do it for each of several (10.3.8.2, 13.3.7). Exactly one of cardinality and collection."""
+
+    sequential: bool = False
+    cardinality: Expression | None = None
+    collection: Expression | None = None
+    element: str | None = None  # the variable that takes the item of the collection
+    index: str = "loopCounter"  # the variable that counts, from 0
+    until: Expression | None = None  # completionCondition
+
+
+@dataclass(frozen=True, slots=True)
+class DataOutput:
+    """A data output association (10.4.2): `expression`, over a result that has all `sources`, becomes the variable `target`."""
+
+    target: str
+    sources: tuple[str, ...]
+    expression: Expression
+
+
+@dataclass(frozen=True, slots=True)
+class FormField:
+    """One field of a `camunda:formData`. `type`: string, long, double, boolean, date, enum."""
+
+    id: str
+    label: str
+    type: str
+    default: Expression | None = None
+    values: tuple[tuple[str, str], ...] = ()  # enum: (id, label)
+    required: bool = False
+    readonly: bool = False
+    minimum: str | None = None
+    maximum: str | None = None
+    min_length: int | None = None
+    max_length: int | None = None
+    date_pattern: str | None = None

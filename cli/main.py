@@ -26,6 +26,7 @@ COMMANDS = {
     "deploy": ("cli.models", "deploy"),
     "check": ("cli.models", "check"),
     "start": ("cli.models", "start"),
+    "delete": ("cli.models", "delete"),
     "bpmn": ("cli.models", "bpmn"),
     "samples": ("cli.samples.commands", "samples"),
     "config": ("cli.database", "config"),

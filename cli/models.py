@@ -1,4 +1,4 @@
-"""`baton check`, `baton deploy`, `baton start`: models from files, instances from the command line."""
+"""`baton check`, `baton deploy`, `baton start`, `baton delete`: models from files, instances from the command line."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from cli.database import as_json, database, place, refused
 from engine.bpmn import coverage
 from engine.bpmn.definition import Problem
 from engine.bpmn.reader import read_files
+from engine.commands.delete_version import delete_version
 from engine.commands.deploy import deploy as deploy_command
 from engine.commands.outcome import SYSTEM, Rejected
 from engine.commands.start import start_instance
@@ -74,6 +75,27 @@ def start(key: str, business_key: str | None, variables: tuple[str, ...], versio
     if isinstance(outcome, Rejected):
         refused(outcome)
     click.echo(outcome.instance_id)
+
+
+_VERSION = "SELECT id FROM process_definition WHERE tenant_id = '' AND key = %s AND version = %s"
+
+
+@click.command()
+@click.argument("key")
+@click.argument("version", type=int)
+@click.option("--reason", required=True, help="Why, for the audit.")
+def delete(key: str, version: int, reason: str) -> None:
+    """Delete VERSION of the process KEY, of which no instance may run. The version before it starts instances again."""
+    with database() as conn:
+        row = conn.execute(
+            "SELECT id FROM process_definition WHERE tenant_id = '' AND key = %s AND version = %s", (key, version)
+        ).fetchone()
+        if row is None:
+            raise click.ClickException(f"expected a process {key} with a version {version}, found none")
+        outcome = delete_version(conn, row[0], actor=SYSTEM, reason=reason)
+    if isinstance(outcome, Rejected):
+        refused(outcome)
+    click.echo(f"{key} version {version} is deleted{f'; version {outcome.newest} is the newest again' if outcome.newest else ''}")
 
 
 def _parsed(variables: Iterable[str]) -> dict[str, Any]:

@@ -10,32 +10,35 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from functools import partial
 from typing import Any
 from uuid import UUID
 
 import orjson
 from psycopg import errors
 
-from engine.bpmn.definition import MessageConfig, Problem, ProcessDefinition, SignalConfig, StartConfig, TimerConfig, occurs
+from engine.bpmn.definition import Problem, ProcessDefinition
 from engine.bpmn.fingerprint import fingerprint
 from engine.bpmn.reader import ReadResult, read_files
 from engine.commands.may import may
 from engine.commands.outcome import Actor, Deployed, DeployedDefinition, Refusal, Rejected
 from engine.commands.requests import WRITE_REQUEST, Request, encode, is_repeat, record, recorded, request_for
-from engine.commands.start_by_timer import first_occurrence
+from engine.commands.start_events import (
+    END_STARTS,
+    WRITE_STARTS,
+    Starts,
+    UnusableStarts,
+    has_none_start,
+    read_starts,
+    subscriptions_of,
+    timers_of,
+)
 from engine.commands.transaction import Connection, command, transaction
-from engine.core.catching import MAX_NAME
-from engine.core.reading import as_text
-from engine.core.run import CannotGoOn
-from engine.core.timers import Due
-from engine.db.definitions import DefinitionRefused, compiled, keep
+from engine.db.definitions import keep
 from engine.db.locks import DEPLOYMENT, KEYS, TAKEN_OVER
 from engine.db.session import cursor_of
-from engine.expressions import ExpressionError
 from engine.ids import new_id
 from engine.text import sort_key
 
@@ -64,7 +67,7 @@ def deploy(
     request = request_for(actor, request_id, "deploy", "", [name, [[f, hashlib.sha256(data).hexdigest()] for f, data in files]])
     try:
         outcome: Any = _deploy(conn, _models(read, dict(files)), actor, name, request)
-    except _Unusable as unusable:
+    except UnusableStarts as unusable:
         return _refused(unusable.problems)
     except errors.UniqueViolation as error:
         if not is_repeat(error):
@@ -95,82 +98,10 @@ class _Model:
     xml: bytes
     content_hash: bytes
 
-    @property
-    def starts(self) -> dict[str, StartConfig]:
-        """By event, or by part of a multiple one."""
-        found = self.definition
-        return {part: found.nodes[part].config for key in found.starts.get(None, ()) for part in found.parts.get(key, (key,))}
-
-    @property
-    def timers(self) -> dict[str, TimerConfig]:
-        return {key: config.timer for key, config in self.starts.items() if config.timer is not None}
-
-    @property
-    def messages(self) -> dict[str, MessageConfig]:
-        return {key: config.message for key, config in self.starts.items() if config.message is not None}
-
-    @property
-    def signals(self) -> dict[str, SignalConfig]:
-        found = {key: getattr(config, "signal", None) for key, config in self.starts.items()}
-        return {key: signal for key, signal in found.items() if signal is not None}
-
-    @property
-    def has_none_start(self) -> bool:
-        return any(not occurs(config) for config in self.starts.values())
-
 
 def _models(read: ReadResult, files: Mapping[str, bytes]) -> list[_Model]:
     hashes = {file: fingerprint(data) for file, data in files.items()}
     return [_Model(definition, file, files[file], hashes[file]) for file, definition in read.definitions]
-
-
-class _Unusable(Exception):
-    """Start events that read well and cannot be judged: an expression that fails, a timer without a time."""
-
-    def __init__(self, problems: Sequence[Problem]) -> None:
-        super().__init__(f"{len(problems)} start events cannot be judged")
-        self.problems = tuple(problems)
-
-
-@dataclass(frozen=True, slots=True)
-class Starts:
-    """What starts a model by itself. `timers`: when each is due first, None never; the names of messages and signals, by element."""
-
-    timers: Mapping[str, Due | None]
-    messages: Mapping[str, str]
-    signals: Mapping[str, str]
-
-
-def _starts(models: Sequence[_Model], now: datetime) -> list[Starts]:
-    """One for each model. Raises _Unusable with every problem."""
-    problems: list[Problem] = []
-
-    def judged(model: _Model, element_id: str, judge: Callable[[], Any]) -> Any:
-        try:
-            return judge()
-        except (CannotGoOn, ExpressionError) as error:
-            node = model.definition.nodes[element_id]
-            why = "a start event that can be judged when it is deployed"
-            problems.append(Problem(element_id, node.line, str(error), why, model.file))
-
-    found = [
-        Starts(
-            {key: judged(model, key, partial(first_occurrence, timer, now)) for key, timer in model.timers.items()},
-            {key: judged(model, key, partial(_name, message)) for key, message in model.messages.items()},
-            {key: judged(model, key, partial(_name, signal)) for key, signal in model.signals.items()},
-        )
-        for model in models
-    ]
-    if problems:
-        raise _Unusable(problems)
-    return found
-
-
-def _name(event: MessageConfig | SignalConfig) -> str:
-    name = as_text(event.name.evaluate({}))
-    if not name or len(name) > MAX_NAME:
-        raise CannotGoOn("expression", f"expected a name of 1 to {MAX_NAME} characters, found {len(name):,} from {event.name.text}")
-    return name
 
 
 # ---- under the locks
@@ -181,7 +112,7 @@ def _deploy(conn: Connection, models: Sequence[_Model], actor: Actor, name: str,
         row = cursor_of(conn).execute(DEPLOYMENT, {"tenant_id": actor.tenant_id, "keys": [m.definition.key for m in models]}).fetchone()
         assert row is not None, "the function returns a document"
         newest = {found["key"]: _Newest.of(found) for found in row[0]["newest"]}
-        starts = _starts(models, datetime.fromisoformat(row[0]["now"]))
+        starts = read_starts([(model.definition, model.file) for model in models], datetime.fromisoformat(row[0]["now"]))
         versions = [_Version.of(model, begin, newest.get(model.definition.key)) for model, begin in zip(models, starts, strict=True)]
         plan = _Plan(new_id(), actor, name, versions)
         if plan.new:
@@ -196,16 +127,18 @@ def _deploy(conn: Connection, models: Sequence[_Model], actor: Actor, name: str,
 
 @dataclass(frozen=True, slots=True)
 class _Newest:
-    """The newest version of a key before this deployment."""
+    """The newest version of a key before this deployment that is not deleted. `highest`: the last number that was given."""
 
     id: UUID
     version: int
     content_hash: bytes
     status: str
+    highest: int
 
     @classmethod
     def of(cls, found: Mapping[str, Any]) -> _Newest:
-        return cls(UUID(found["id"]), found["version"], bytes.fromhex(found["content_hash"]), found["status"])
+        content = bytes.fromhex(found["content_hash"])
+        return cls(UUID(found["id"]), found["live_version"], content, found["status"], highest=found["version"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,7 +158,7 @@ class _Version:
             return cls(model, starts, new_id(), 1, None, unchanged=False)
         if before.content_hash == model.content_hash and before.status != "deleting":
             return cls(model, starts, before.id, before.version, before, unchanged=True)
-        return cls(model, starts, new_id(), before.version + 1, before, unchanged=False)
+        return cls(model, starts, new_id(), before.highest + 1, before, unchanged=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -260,7 +193,13 @@ def _write(conn: Connection, plan: _Plan, request: Request | None) -> None:
         row = cursor.execute(TAKEN_OVER, {"definition_ids": replaced}).fetchone()
         assert row is not None, "the function returns a document"
         pending = row[0]
-    timers = [timer for version in plan.new for timer in _timers(conn, version, pending)]
+    timers = [
+        timer
+        for version in plan.new
+        for timer in timers_of(
+            conn, version.id, version.model.definition, version.starts, version.before.id if version.before else None, pending
+        )
+    ]
     subscriptions = [row for version in plan.new for row in subscriptions_of(version.id, version.starts)]
     messages = [row["id"] for row in subscriptions if row["kind"] == "start"]
     values = {**_values(plan), "replaced": replaced, "timers": _document(timers), "subscriptions": _document(subscriptions)}
@@ -269,49 +208,6 @@ def _write(conn: Connection, plan: _Plan, request: Request | None) -> None:
     cursor.execute(_DEPLOY[request is not None], values)
     if messages:  # a signal needs no look: it is not stored
         cursor.execute(KEYS, {"subscription_ids": messages, "job_ids": [new_id() for _ in messages]})
-
-
-def subscriptions_of(definition_id: UUID, starts: Starts) -> list[dict[str, Any]]:
-    """The subscriptions of a version's start events, as rows."""
-    named = [("start", starts.messages), ("signal_start", starts.signals)]
-    return [
-        {"id": new_id(), "definition_id": definition_id, "element_id": element_id, "message_name": name, "kind": kind}
-        for kind, names in named
-        for element_id, name in names.items()
-    ]
-
-
-def _timers(conn: Connection, version: _Version, pending: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """The `start_timer` jobs of a new version: what did not change goes on where the replaced version had come to."""
-    rows = []
-    for element_id, timer in version.model.timers.items():
-        first = version.starts.timers[element_id]
-        if version.before is not None and _same_timer(conn, version.before.id, element_id, timer):
-            mine = [p for p in pending if p["definition_id"] == str(version.before.id) and p["element_id"] == element_id]
-            rows += [_timer(version, element_id, p["due_at"], None, p["payload"]) for p in mine]
-        elif first is not None:
-            rows.append(_timer(version, element_id, first.at, first.in_seconds, first.payload))
-    return rows
-
-
-def _same_timer(conn: Connection, definition_id: UUID, element_id: str, timer: TimerConfig) -> bool:
-    try:
-        node = compiled(conn, definition_id).nodes.get(element_id)
-    except DefinitionRefused:
-        return False  # stored under older rules, which have left no start timer that we could go on with
-    before: TimerConfig | None = getattr(node.config, "timer", None) if node is not None else None
-    return before is not None and (before.type, before.expression.text, before.zone) == (timer.type, timer.expression.text, timer.zone)
-
-
-def _timer(version: _Version, element_id: str, due_at: Any, in_seconds: float | None, payload: Mapping[str, Any]) -> dict[str, Any]:
-    return {
-        "id": new_id(),
-        "definition_id": version.id,
-        "element_id": element_id,
-        "due_at": due_at,
-        "in_seconds": in_seconds,
-        "payload": dict(payload),
-    }
 
 
 def _values(plan: _Plan) -> dict[str, Any]:
@@ -330,7 +226,7 @@ def _values(plan: _Plan) -> dict[str, Any]:
         "hashes": [v.model.content_hash for v in new],
         "xmls": [v.model.xml for v in new],
         "documentations": [v.model.definition.documentation for v in new],
-        "none_starts": [v.model.has_none_start for v in new],
+        "none_starts": [has_none_start(v.model.definition) for v in new],
     }
 
 
@@ -353,22 +249,9 @@ WITH deployed AS (
     %(files)s::text[], %(hashes)s::bytea[], %(xmls)s::bytea[], %(documentations)s::text[], %(none_starts)s::boolean[])
     AS u (id, key, version, name, sort_key, file, hash, xml, documentation, none_start)
   RETURNING id, tenant_id, key, version, created_at
-), unsubscribed AS (
-  DELETE FROM subscription s USING deployed WHERE s.definition_id = ANY (%(replaced)s) AND s.kind IN ('start', 'signal_start')
-), unscheduled AS (
-  DELETE FROM job j USING deployed WHERE j.definition_id = ANY (%(replaced)s) AND j.instance_id IS NULL
-    AND j.kind IN ('start_timer', 'message')
-), subscribed AS (
-  INSERT INTO subscription (id, tenant_id, kind, message_name, definition_id, element_id, created_at)
-  SELECT u.id, d.tenant_id, u.kind, u.message_name, u.definition_id, u.element_id, d.deployed_at
-  FROM deployed d, jsonb_populate_recordset(NULL::subscription, %(subscriptions)s::jsonb) u
-), scheduled AS (
-  INSERT INTO job (id, tenant_id, kind, definition_id, element_id, due_at, available_at, payload, created_at)
-  SELECT u.id, d.tenant_id, 'start_timer', u.definition_id, u.element_id, w.due, greatest(w.due, d.deployed_at), u.payload, d.deployed_at
-  FROM deployed d, jsonb_to_recordset(%(timers)s::jsonb)
-    AS u (id uuid, definition_id uuid, element_id text, due_at timestamptz, in_seconds float8, payload jsonb),
-    LATERAL (SELECT coalesce(u.due_at, d.deployed_at + make_interval(secs => u.in_seconds)) AS due) w
-), event AS (
+), begun AS (SELECT tenant_id, deployed_at AS at FROM deployed
+), """
+_EVENTS = """, event AS (
   INSERT INTO history (at, tenant_id, definition_id, kind, actor, data)
   SELECT created_at, tenant_id, id, 'definition_deployed', %(actor)s,
     jsonb_build_object('key', key, 'version', version, 'deployment_id', %(deployment_id)s::uuid)
@@ -379,6 +262,7 @@ WITH deployed AS (
     jsonb_build_object('name', d.name, 'keys', %(keys)s::text[], 'versions', %(versions)s::int[])
   FROM deployed d
 )"""
+_TEXT += f"{END_STARTS.format(of='begun')}, {WRITE_STARTS.format(of='begun')}{_EVENTS}"
 _DEPLOY = (
     _TEXT + " SELECT id FROM deployed",
     _TEXT + f", press AS ({WRITE_REQUEST.format(outcome='%(outcome)s::jsonb', source='deployed')}) SELECT id FROM deployed",

@@ -29,6 +29,7 @@ class Refusal(StrEnum):
     INSTANCE_CANCELLING = "instance_cancelling"
     DEFINITION_SUSPENDED = "definition_suspended"
     DEFINITION_DELETING = "definition_deleting"
+    DEFINITION_IN_USE = "definition_in_use"  # instances of it run
     LEASE_LOST = "lease_lost"
     NOT_FAILED = "not_failed"  # retry of what is not failed (any more)
     NOT_LEASED = "not_leased"
@@ -193,6 +194,16 @@ class DeployedDefinition:
 class Deployed:
     deployment_id: UUID | None  # None: nothing was new
     definitions: tuple[DeployedDefinition, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class VersionDeleted:
+    """`newest`: the version that is the newest now, whose start events count again; None: nothing has changed there."""
+
+    definition_id: UUID
+    key: str
+    version: int
+    newest: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

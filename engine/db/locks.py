@@ -180,6 +180,8 @@ END_DELIVERY = (
 # And level 2: the versions that it takes over from, FOR UPDATE; then their start timers.
 DEPLOYMENT = "SELECT baton_lock_deployment(%(tenant_id)s, %(keys)s)"
 TAKEN_OVER = "SELECT baton_lock_definitions(%(definition_ids)s)"
+# The deletion of a version: its key, then itself.
+DELETION = "SELECT baton_lock_deletion(%s, %s, %s)"
 
 
 # ---- what each of them locks, for the tests that watch the order (tests/lock_order.py)
@@ -200,6 +202,7 @@ FUNCTIONS: Mapping[str, tuple[Level, ...]] = {
     "baton_cancel_some": (Level.ROOT, Level.LEAF),
     "baton_lock_case": (Level.ROOT, Level.LEAF),
     "baton_lock_definitions": (Level.DEFINITION,),
+    "baton_lock_deletion": (Level.DEPLOYMENT, Level.DEFINITION),
     "baton_lock_delivery": (Level.ROOT, Level.DEFINITION, Level.LEAF),
     "baton_lock_deployment": (Level.DEPLOYMENT,),
     "baton_lock_keys": (Level.KEYS,),

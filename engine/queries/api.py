@@ -222,7 +222,8 @@ SELECT h.id, h.at, h.kind, h.definition_id, h.element_id, h.actor, coalesce(pers
 
 DEFINITIONS = """
 SELECT id, key, version, coalesce(nullif(name, ''), key) AS name, status, latest, created_at AS deployed_at FROM (
-  SELECT d.*, version = max(version) OVER (PARTITION BY key) AS latest
+  SELECT d.*, version = coalesce(max(version) FILTER (WHERE status <> 'deleting') OVER (PARTITION BY key),
+           max(version) OVER (PARTITION BY key)) AS latest
     FROM process_definition AS d WHERE tenant_id = :tenant AND (CAST(:key AS text) IS NULL OR key = :key)) AS found
  WHERE latest OR CAST(:key AS text) IS NOT NULL
  ORDER BY key, version DESC LIMIT :limit

@@ -16,7 +16,7 @@ SCANNED = 50_000
 
 @dataclass(frozen=True, slots=True)
 class DefinitionRow:
-    """One version of a process. `latest`: no newer one of its key. `running`, `tasks`, `incidents` are capped."""
+    """One version of a process. `latest`: no newer one of its key, or only deleted ones. `running`, `tasks`, `incidents` are capped."""
 
     id: UUID
     key: str
@@ -105,7 +105,8 @@ def element_counts(conn: Connection, *, definition_id: UUID | None = None, insta
 
 DEFINITIONS = f"""
 WITH shown AS (
-  SELECT d.*, version = max(version) OVER (PARTITION BY key) AS latest, count(*) OVER (PARTITION BY key)::int AS versions
+  SELECT d.*, version = coalesce(max(version) FILTER (WHERE status <> 'deleting') OVER (PARTITION BY key),
+           max(version) OVER (PARTITION BY key)) AS latest, count(*) OVER (PARTITION BY key)::int AS versions
     FROM process_definition AS d
    WHERE tenant_id = :tenant AND (CAST(:key AS text) IS NULL OR key = :key)
 ),

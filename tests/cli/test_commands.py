@@ -175,6 +175,15 @@ def test_a_model_is_deployed_once_and_started_by_its_key(run):
     assert wrong.exit_code == 2
 
 
+def test_a_version_is_deleted_with_a_reason_unless_instances_of_it_run(run):
+    run("deploy", str(MODEL))
+    assert run("start", "invoice-approval").exit_code == 0
+    used = run("delete", "invoice-approval", "1", "--reason", "a mistake")
+    assert used.exit_code == 1 and "1 instance of version 1 of invoice-approval still runs" in used.output
+    assert "expected a process nothing with a version 1" in run("delete", "nothing", "1", "--reason", "x").output
+    assert run("delete", "invoice-approval", "1").exit_code == 2
+
+
 def test_the_configuration_is_printed_as_a_table():
     output = CliRunner().invoke(baton, ["config"]).output
     assert all(f"`{each.metadata['name']}`" in output for each in Settings.__dataclass_fields__.values())

@@ -41,6 +41,7 @@ FRAGMENTS = (
 ITEM = uuid4()
 CHANGES = (
     "/operations/deploy",
+    "/operations/processes/nothing/1/delete",
     f"/operations/instances/{ITEM}/cancel",
     f"/operations/leases/job/{ITEM}/release",
     f"/operations/failed/job/{ITEM}/retry",

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from flask import Response, jsonify, request
+from flask import Response, abort, jsonify, request
 
+from engine.commands.delete_version import delete_version
 from engine.commands.deploy import deploy
 from engine.commands.outcome import Deployed, DeployedDefinition, Rejected
 from engine.queries.api import ApiDefinition, api_definitions
+from engine.queries.processes import definition
 from engine.queries.rows import reading
 from webapp.api.blueprint import blueprint
-from webapp.api.bodies import Field, query, request_id, text
+from webapp.api.bodies import Field, json_body, query, request_id, text
 from webapp.api.shapes import a_problem, each, moment, refused
 from webapp.auth.identity import current_actor
 from webapp.db import command_connection, reader
@@ -44,6 +46,20 @@ def create_deployment() -> Response:
     response = jsonify(deployment_shape(outcome))
     response.status_code = 200 if outcome.deployment_id is None else 201
     return response
+
+
+@blueprint.post("/process-definitions/<key>/versions/<int:version>/delete")
+def delete(key: str, version: int) -> Response:
+    """`{"reason"}`; 409 `definition_in_use` while instances of it run. Which version is the newest now, if another one is."""
+    sent = json_body(reason=Field(text(longest=500)))
+    with reading(reader()) as conn:
+        found = definition(conn, key, version, tenant_id=current_actor().tenant_id)
+    if found is None:
+        abort(404)
+    outcome = delete_version(command_connection(), found.id, actor=current_actor(), reason=sent["reason"], request_id=request_id())
+    if isinstance(outcome, Rejected):
+        return refused(outcome)
+    return jsonify(id=outcome.definition_id, key=outcome.key, version=outcome.version, latest_version=outcome.newest)
 
 
 @blueprint.get("/process-definitions")

@@ -16,7 +16,7 @@ from webapp.auth.identity import current_actor
 from webapp.db import reader
 from webapp.security import local_path, wants_fragment
 
-DEEDS = ("retried", "skipped", "completed", "released", "recovered", "failed", "cancelled")
+DEEDS = ("retried", "skipped", "completed", "released", "recovered", "failed", "cancelled", "deleted")
 """The last part of the history kinds that explain why a button came too late."""
 
 

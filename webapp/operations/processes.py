@@ -4,17 +4,22 @@ from __future__ import annotations
 
 from typing import Any
 
-from flask import Response, abort, make_response, render_template, request
+from flask import Response, abort, make_response, render_template, request, url_for
 
+from engine.commands.delete_version import delete_version
+from engine.commands.outcome import Rejected
 from engine.queries.processes import DefinitionRow, ElementCounts, definition, definitions, element_counts, source
 from engine.queries.rows import reading
 from webapp.auth.identity import current_actor
-from webapp.db import reader
+from webapp.db import command_connection, reader
 from webapp.fragments import tagged
+from webapp.operations import actions
 from webapp.operations.blueprint import blueprint
 from webapp.operations.listing import asked
 from webapp.operations.model_text import Step, outline
 from webapp.operations.words import model_of
+
+REASON = 500  # characters
 
 
 @blueprint.get("/processes")
@@ -43,6 +48,19 @@ def process_latest(key: str) -> str:
 @blueprint.get("/processes/<key>/<int(max=2147483647):version>")
 def process(key: str, version: int) -> str:
     return _page(key, version)
+
+
+@blueprint.post("/processes/<key>/<int(max=2147483647):version>/delete")
+def delete_process(key: str, version: int) -> Response:
+    """For good. Refused while instances of it run."""
+    row = _definition(key, version)
+    reason = request.form.get("reason", "").strip()[:REASON]
+    outcome = delete_version(command_connection(), row.id, actor=current_actor(), reason=reason, request_id=actions.request_id())
+    back = url_for("operations.process", key=key, version=version)
+    if isinstance(outcome, Rejected):
+        return actions.refused(outcome, back=back, what=f"delete version {version}")
+    then = f" Version {outcome.newest} is the newest again, and starts as it did." if outcome.newest is not None else ""
+    return actions.done(f"Version {version} is deleted.{then}", back=back)
 
 
 @blueprint.get("/processes/<key>/<int(max=2147483647):version>/elements")
@@ -104,6 +122,7 @@ def _shown(key: str, version: int | None) -> dict[str, Any]:
         "by_element": {found.element_id: found for found in counts},
         "steps": steps,
         "model": model,
+        "asks_to_delete": bool(request.args.get("delete")) and row.status != "deleting",
     }
 
 

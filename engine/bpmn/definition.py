@@ -82,8 +82,7 @@ class ProcessDefinition:
     derived: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)  # what the core works out of it, once
 
 
-PART = "#"
-"""Between the id of a multiple event and the number of a part; no id in a file has it."""
+PART = "#"  # between the id of a multiple event and the number of a part; no id in a file has it
 
 
 def event_of(definition: ProcessDefinition, node: Node) -> Node:
@@ -273,6 +272,7 @@ class ThrowConfig:
     link: str | None = None
     escalation: str | None = None
     compensate: CompensateConfig | None = None
+    parts: tuple[ThrowConfig, ...] = ()  # of a multiple event, which throws them all: one of the above in each
 
 
 @dataclass(frozen=True, slots=True)
@@ -339,6 +339,7 @@ class EndConfig:
     escalation: str | None = None  # the code of the escalation that is thrown
     compensate: CompensateConfig | None = None
     cancel: bool = False  # the transaction around it
+    parts: tuple[EndConfig, ...] = ()  # as those of a throw
 
 
 def occurs(config: Any) -> bool:
@@ -353,8 +354,7 @@ def has_condition(config: Any) -> bool:
 
 def waits_in_a_row(config: Any) -> bool:
     """Whether an event waits for something that has a row: a timer job or a subscription."""
-    rows = ("timer", "message", "signal")
-    return any(getattr(each, what, None) is not None for each in events_in(config) for what in rows)
+    return any(getattr(each, what, None) is not None for each in events_in(config) for what in ("timer", "message", "signal"))
 
 
 def events_in(config: Any) -> tuple[Any, ...]:

@@ -1,7 +1,7 @@
 """Multiple events (10.5.1, 10.5.4): several event definitions in one event, of which any occurs, or (parallelMultiple) all must.
 
-Each definition is read by the parser of events that have it alone. A catching event then has a part for each of them, which is
-a node of its own; what waits for a part refers to that node.
+Several that are thrown are all thrown. Each definition is read by the parser of events that have it alone. A catching event then
+has a part for each of them, which is a node of its own; what waits for a part refers to that node.
 """
 
 from __future__ import annotations
@@ -23,7 +23,11 @@ TOGETHER: Mapping[str, tuple[str, ...]] = {  # by tag: the event definitions tha
     "startEvent": ("timer", "message", "signal", "conditional", "error", "escalation"),
     "boundaryEvent": ("timer", "message", "signal", "conditional", "error", "escalation"),
     "intermediateCatchEvent": ("timer", "message", "signal", "conditional"),
+    "intermediateThrowEvent": ("message", "signal", "escalation"),
+    "endEvent": ("message", "signal", "escalation", "error", "terminate"),
 }
+THROWS = ("intermediateThrowEvent", "endEvent")
+ENDS = ("error", "terminate")  # what an end event may do last
 THROWN = ("error", "escalation")  # to whoever catches them; they cannot be waited for together with others
 
 
@@ -31,7 +35,7 @@ def register_all() -> None:
     """After all others: a multiple event is of the kind that its event definitions make alone."""
     for tag, together in TOGETHER.items():
         alone = next(row for each in together if (row := TABLE.get((tag, _definition(each)))) is not None)
-        for event in (ANY, ALL):
+        for event in (ANY,) if tag in THROWS else (ANY, ALL):
             register(tag, Supported(alone.kind, alone.role, parse), event=event)
 
 
@@ -49,7 +53,10 @@ def row_of(event: Element, definitions: Sequence[Element], context: Context) -> 
             what = f"{named(event)} waits for all of several events, one of them {_a(name)}"
             context.problem(event, what, "parallelMultiple false: it ends what the others would wait at")
             return None
-    return TABLE[tag, ALL if parallel else ANY]
+    if sum(names.local(each) in map(_definition, ENDS) for each in definitions) > 1:
+        context.problem(event, f"{named(event)} throws more than one error, or an error and terminates", "at most one of them")
+        return None
+    return TABLE[tag, ALL if parallel and tag not in THROWS else ANY]
 
 
 def _definition(name: str) -> str:
@@ -65,7 +72,9 @@ def _a(name: str) -> str:
 
 
 def parts_of(node: Node) -> tuple[Node, ...]:
-    """The parts of an event, as nodes; none if it is not multiple."""
+    """The parts of an event that catches, as nodes; none if it is not multiple."""
+    if not hasattr(node.config, "parallel"):
+        return ()
     return tuple(
         Node(f"{node.id}{PART}{number}", "event_part", name=node.name or node.id, parent=node.parent, line=node.line, config=config)
         for number, config in enumerate(getattr(node.config, "parts", ()), start=1)
@@ -75,13 +84,15 @@ def parts_of(node: Node) -> tuple[Node, ...]:
 def parse(event: Element, context: Context) -> Any:
     """The configuration of the event: what its attributes say, and a part for each definition."""
     definitions = [child for child in names.elements(event) if names.local(child).endswith("EventDefinition")]
-    parallel = _is_parallel(event)
     parts = []
     for definition in definitions:
         with _alone(event, definition, definitions):
-            parts.append(replace(TABLE[names.local(event), names.local(definition)].parse(event, context), parallel=parallel))
+            parts.append(TABLE[names.local(event), names.local(definition)].parse(event, context))
     shared = {name: getattr(parts[0], name) for name in SHARED if hasattr(parts[0], name)}
-    return type(parts[0])(**shared, parts=tuple(parts), parallel=parallel)
+    if names.local(event) in THROWS:
+        return type(parts[0])(**shared, parts=tuple(parts))
+    parallel = _is_parallel(event)
+    return type(parts[0])(**shared, parts=tuple(replace(part, parallel=parallel) for part in parts), parallel=parallel)
 
 
 @contextmanager

@@ -156,7 +156,7 @@ class _Process:
         checks.check(structure)
         if not key:
             return None
-        parts = {each: multiple.parts_of(node) for each, node in self.nodes.items() if getattr(node.config, "parts", ())}
+        parts = {each: found for each, node in self.nodes.items() if (found := multiple.parts_of(node))}
         self.nodes |= {part.id: part for each in parts.values() for part in each}
         return ProcessDefinition(
             key=key,

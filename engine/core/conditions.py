@@ -124,7 +124,9 @@ def _see(run: Run, scope: Scope, names: frozenset[str]) -> None:
         return
     for token in scope.tokens:
         closed = token.settled and token.status == "waiting" and token.inner is None and behaviour_of(token.node).holds_scope
-        if closed and _concerns(watched.within.get(token.element_id, frozenset()), names):
+        # What a throw or end event undoes stands beside it.
+        inside = token.element_id if token.element_id in scope.definition.starts else scope.element_id
+        if closed and _concerns(watched.within.get(inside, frozenset()), names):
             raise NeedsWholeInstance(f"element {token.element_id}: conditions inside it were not loaded")
 
 

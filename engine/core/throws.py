@@ -7,10 +7,10 @@ cases, and start events. A message has one receiver, so it goes by the job alone
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from engine.bpmn.definition import MessageConfig, Node, ProcessDefinition, Sent, SignalConfig
+from engine.bpmn.definition import MessageConfig, Node, ProcessDefinition, Sent, SignalConfig, event_of
 from engine.core.catching import key_of, name_of
 from engine.core.effects import NewSubscription, NewThrow
 from engine.core.reading import plain
@@ -21,16 +21,20 @@ from engine.core.state import Scope, Token
 from engine.core.values import Variable, accept, typed
 
 
-def throw_signal(run: Run, token: Token, node: Node, config: SignalConfig) -> None:
-    """Throw a signal. The token that threw it is alive afterwards unless an event that interrupts has caught it."""
-    name = name_of(run, token, node, config, "a signal")
-    variables = _sent(run, token, node, config.sends)
+def throw_signals(run: Run, token: Token, node: Node, configs: Sequence[SignalConfig]) -> None:
+    """Throw the signals of an event. The token that threw them is alive afterwards unless an event that interrupts has caught one."""
+    if not configs:
+        return
+    # All that may fail comes first: whom a signal has reached, it has reached.
+    signals = [(name_of(run, token, node, config, "a signal"), _sent(run, token, node, config.sends)) for config in configs]
     if not _sees_who_waits(run):
         raise NeedsWholeInstance(f"element {node.id}: throws a signal, and who waits for it was not loaded")
     served = dict.fromkeys(str(scope.instance.id) for scope in run.scopes)
-    _throw(run, token, node, "signal", variables, {"name": name, "served": list(served)}, {"signal": name})
+    for name, variables in signals:
+        _throw(run, token, node, "signal", variables, {"name": name, "served": list(served)}, {"signal": name})
     # Those that wait now: what opens while they go on waits for the next one.
-    for waiting, event_id, subscription in _who_waits(run, name):
+    reached = [(waits, name, variables) for name, variables in signals for waits in _who_waits(run, name)]
+    for (waiting, event_id, subscription), name, variables in reached:
         if _still_waits(run, waiting, subscription):
             _reach(run, waiting, event_id, subscription, name, node, variables)
 
@@ -116,7 +120,7 @@ def _waits_for_signals(definition: ProcessDefinition) -> bool:
     """Whether a running instance may wait for a signal. Start events of the process are nobody's who runs."""
     known = definition.derived.get("waits_for_signals")
     if known is None:
-        catching = [node for node in definition.nodes.values() if getattr(node.config, "signal", None) is not None]
+        catching = [event_of(definition, node) for node in definition.nodes.values() if getattr(node.config, "signal", None) is not None]
         known = any(node.kind in CATCHING or (node.kind == "start_event" and node.parent is not None) for node in catching)
         definition.derived["waits_for_signals"] = known
     return bool(known)

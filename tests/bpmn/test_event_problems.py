@@ -77,6 +77,16 @@ REFUSED = {
         "x",
         "has several event definitions",
     ),
+    "two errors at one end": (
+        file_of(
+            '<startEvent id="s"/>'
+            + flow("s", "x")
+            + '<endEvent id="x"><errorEventDefinition errorRef="r"/><terminateEventDefinition/></endEvent>',
+            root='<error id="r" errorCode="R"/>',
+        ),
+        "x",
+        "throws more than one error, or an error and terminates",
+    ),
     "all of several at the start of a process": (
         file_of(f'<startEvent id="x" parallelMultiple="true">{message()}{message("n")}</startEvent>', root=ROOT),
         "x",
@@ -157,4 +167,12 @@ def test_the_parts_of_an_event_are_read_as_if_each_stood_alone() -> None:
 
 def test_one_definition_with_parallel_multiple_is_an_event_like_any_other() -> None:
     found = definition(around(f'<intermediateCatchEvent id="x" parallelMultiple="true">{TIMER}</intermediateCatchEvent>'))
+    assert not found.parts
+
+
+def test_several_that_are_thrown_are_read_each() -> None:
+    both = f'<endEvent id="y"><signalEventDefinition signalRef="g"/>{message()}</endEvent>'
+    found = definition(file_of('<startEvent id="s"/>' + flow("s", "y") + both, root=ROOT + '<signal id="g" name="G"/>'))
+    one, two = found.nodes["y"].config.parts
+    assert (one.signal.name.text, one.message, two.message.name.text, two.signal) == ("G", None, "M", None)
     assert not found.parts

@@ -8,7 +8,6 @@ import psycopg
 import pytest
 
 from engine.commands.complete_task import complete_task
-from engine.commands.deliver_message import deliver_message
 from engine.commands.deploy import deploy
 from engine.commands.jobs import fire_timer
 from engine.commands.messages import publish_message
@@ -56,19 +55,6 @@ def tasks(conn: Connection) -> list[str]:
 def test_either_message_starts_it(conn: Connection, by: str) -> None:
     case = asked(conn, by)
     assert places(conn, case) == [("changes", "listening"), ("pack", "waiting"), ("prepare", "waiting")]
-
-
-def test_all_parts_must_occur_before_the_token_goes_on(conn: Connection) -> None:
-    asked(conn)
-    publish(conn, "PACKED", seconds=60)
-    done(conn, "pack")
-    (lease,) = acquired(conn)
-    assert isinstance(deliver_message(conn, lease), ItemDone), "a stored message meets its part"
-    assert one(conn, "SELECT memory -> 'occurred' FROM token WHERE element_id = 'ready'") == ["ready#2"]
-    publish(conn, "PAID")
-    assert tasks(conn) == []
-    publish(conn, "CALL", checked=True)
-    assert tasks(conn) == ["check", "note"]
 
 
 @pytest.mark.parametrize("by", ["message", "timer", "error"])

@@ -260,6 +260,11 @@ def anyof(event: Node, *others: Node, parallel: bool = False) -> Node:
     return replace(event, config=type(event.config)(**kept, parts=parts, parallel=parallel))
 
 
+def allof(event: Node, *others: Node) -> Node:
+    """One event that throws what each of these throws."""
+    return replace(event, config=type(event.config)(parts=tuple(each.config for each in (event, *others))))
+
+
 def boundary(
     attached_to: str,
     *,
@@ -316,7 +321,7 @@ def model(
     for handler in handlers.values():
         nodes.setdefault(handler, replace(_by_name(handler), id=handler))
         nodes[handler] = undoes(nodes[handler])
-    parts = {name: parts_of(node) for name, node in nodes.items() if getattr(node.config, "parts", ())}
+    parts = {name: found for name, node in nodes.items() if (found := parts_of(node))}
     parents = {element: owner for owner, members in inside.items() for element in members.split()}
     for activity, handler in handlers.items():
         if activity in parents:

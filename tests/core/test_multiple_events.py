@@ -4,7 +4,22 @@ from __future__ import annotations
 
 import pytest
 
-from tests.core.models import anyof, boundary, by_event, catch, error_end, escalation_end, first_event, model, on_event, sub
+from tests.core.models import (
+    allof,
+    anyof,
+    boundary,
+    by_event,
+    catch,
+    error_end,
+    escalation_end,
+    first_event,
+    model,
+    on_event,
+    signals,
+    sub,
+    terminate,
+    throw,
+)
 from tests.core.world import World
 
 PAID, LATE, RICH = catch(on="PAID"), catch(after="PT1H"), catch(when="${total > 100}")
@@ -167,3 +182,52 @@ def test_all_parts_begin_an_event_subprocess() -> None:
     assert run.open == ["a", "on#2"]
     run.fire("on#2")
     assert run.open == ["b"]
+
+
+# ---- signals, and what is thrown
+
+
+def signalling(*throws: object, **more: object) -> World:
+    """A branch that throws, beside one that waits for two signals."""
+    both = anyof(catch(signal="ONE"), catch(signal="TWO"), parallel=True)
+    flows = ("start -> par -> both -> b -> end", "par -> a -> loud -> c -> end2")
+    return World(model(*flows, both=both, loud=allof(*throws), **more)).start()  # type: ignore[arg-type]
+
+
+def test_signals_of_one_step_are_the_parts_of_an_event_that_needs_both() -> None:
+    run = signalling(signals("ONE"), signals("TWO")).complete("a")
+    assert run.tasks == ["b", "c"]
+    assert run.new("signal_thrown", "signal_caught") == ["signal_thrown loud"] * 2 + ["signal_caught both"] * 2
+
+
+def test_one_of_two_signals_is_remembered() -> None:
+    run = signalling(signals("ONE"), throw(escalation="LOUD")).complete("a")
+    assert run.open == ["both#2", "c"] and run.new("escalation_thrown") == ["escalation_thrown loud"]
+
+
+def test_a_multiple_throw_sends_all_or_nothing() -> None:
+    run = signalling(signals("ONE"), signals("${missing}")).complete("a")
+    assert [incident.element_id for incident in run.incidents] == ["loud"]
+    assert not run.last.throws and not run.new("signal_caught", "signal_thrown")
+
+
+def ending(*ends: object) -> World:
+    flows = ("start -> sub -> d -> end", "start2 -> par -> a -> last", "par -> b -> end3", "edge -> c -> end2")
+    nodes = {"sub": sub(), "last": allof(*ends), "edge": boundary("sub", error="BROKEN")}  # type: ignore[arg-type]
+    return World(model(*flows, inside={"sub": "start2 par a last b end3"}, **nodes)).start()
+
+
+def test_a_multiple_end_throws_all_and_the_error_last() -> None:
+    run = ending(escalation_end("LOUD"), error_end("BROKEN")).complete("a")
+    assert run.tasks == ["c"]
+    assert run.new("escalation_thrown", "error_caught") == ["escalation_thrown last", "error_caught edge"]
+
+
+def test_a_multiple_end_whose_error_nothing_catches_throws_nothing() -> None:
+    run = ending(escalation_end("LOUD"), error_end("OTHER")).complete("a")
+    assert [incident.kind for incident in run.incidents] == ["uncaught_error"] and not run.new("escalation_thrown")
+
+
+def test_a_multiple_end_terminates_its_scope_after_the_rest() -> None:
+    run = ending(escalation_end("LOUD"), terminate()).complete("a")
+    assert run.tasks == ["d"] and run.new("escalation_thrown") == ["escalation_thrown last"]

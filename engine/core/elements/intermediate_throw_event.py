@@ -1,15 +1,16 @@
-"""Intermediate throw events (10.5.4, 13.5.2): none, message (to a destination or our processes), signal, link, escalation, compensation."""
+"""Intermediate throw events (10.5.4, 13.5.2): none, message (to a destination or to our processes), signal, link, escalation,
+compensation; several of messages, signals and escalations are all thrown."""
 
 from typing import cast
 
-from engine.bpmn.definition import Node, ThrowConfig
+from engine.bpmn.definition import Node, ThrowConfig, events_in
 from engine.core.compensation import compensate, is_detached
 from engine.core.deliveries import send
 from engine.core.escalations import escalate
 from engine.core.registry import Behaviour, register
 from engine.core.run import Run
 from engine.core.state import Token
-from engine.core.throws import throw_signal
+from engine.core.throws import throw_signals
 
 
 class IntermediateThrowEvent(Behaviour):
@@ -24,12 +25,13 @@ class IntermediateThrowEvent(Behaviour):
             if not compensate(run, token, node, config.compensate):
                 run.leave(token)
             return
-        if config.message is not None:
-            send(run, token, node, config.message)
-        if config.signal is not None:
-            throw_signal(run, token, node, config.signal)
-        if config.escalation is not None:
-            escalate(run, token, node, config.escalation)
+        events = events_in(config)
+        for message in (each.message for each in events if each.message is not None):
+            send(run, token, node, message)
+        throw_signals(run, token, node, [each.signal for each in events if each.signal is not None])
+        for code in (each.escalation for each in events if each.escalation is not None):
+            if token.alive:
+                escalate(run, token, node, code)
         if token.alive:  # else an event that interrupts has caught it
             run.leave(token)
 

@@ -10,7 +10,8 @@ and what breaks the documented order fails the test in which it happened. Nothin
     keys twice    message keys are taken once
     undeclared    a lock that neither a fragment nor a function of locks.py declares
 
-A request row may be inserted last, because its key contains what is locked by then.
+A request row may be inserted last, because its key contains what is locked by then. Who holds the root may take definitions
+after leaves (what is called), because whoever takes a definition FOR UPDATE waits for no leaf of a case.
 """
 
 from __future__ import annotations
@@ -53,12 +54,16 @@ _ONE_ROW = re.compile(r"\bid = %(?:\(\w+\))?s")
 
 @dataclass(frozen=True, slots=True)
 class Lock:
-    """One level that a statement takes. `many`: nothing in it says that it is one row. `level` None: undeclared."""
+    """One level that a statement takes. `many`: nothing in it says that it is one row. `level` None: undeclared.
+
+    `shared`: a definition, FOR KEY SHARE.
+    """
 
     level: Level | None
     table: str
     waits: bool = True
     many: bool = False
+    shared: bool = False
 
 
 @cache
@@ -87,7 +92,8 @@ def _locks_at(statement: str, match: re.Match[str]) -> Iterator[Lock]:
         if match["skips"]:
             yield Lock(Level.LEAF, table, waits=False)
         else:
-            yield Lock(_declared(statement, match.start()), table, many=_ONE_ROW.search(member) is None)
+            level, shared = _declared(statement, match.start()), "SHARE" in match["spelled"].upper()
+            yield Lock(level, table, many=_ONE_ROW.search(member) is None, shared=level is Level.DEFINITION and shared)
 
 
 def _table(member: str, spelled: str) -> str:
@@ -157,6 +163,8 @@ class Transaction:
                 return "waits" if earlier and not owner else ""
             case Level.KEYS if Level.KEYS in levels:
                 return "keys twice"
+        if lock.shared and Level.ROOT in levels and max(levels) <= Level.LEAF:
+            return ""
         if any(level > lock.level for level in levels):
             return "goes down"
         if owner or not lock.waits:

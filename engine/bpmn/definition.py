@@ -78,6 +78,7 @@ class ProcessDefinition:
     links: Mapping[str, str] = field(default_factory=dict)  # link throw event -> its link catch event
     parts: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # multiple event -> its parts, nodes of the kind event_part
     compensable: Mapping[str, Undo] = field(default_factory=dict)  # activities of which completed executions are kept
+    called_only: bool = False  # a global task: no person starts it
     extra: Mapping[str, Any] = field(default_factory=dict)
     derived: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)  # what the core works out of it, once
 
@@ -88,6 +89,11 @@ PART = "#"  # between the id of a multiple event and the number of a part; no id
 def event_of(definition: ProcessDefinition, node: Node) -> Node:
     """The event that a part belongs to; any other node is itself."""
     return definition.nodes[node.id.partition(PART)[0]] if node.kind == "event_part" else node
+
+
+def none_start(definition: ProcessDefinition) -> str | None:
+    """The id of the process's first none start event (10.5.2): nothing triggers it but who starts or calls the process."""
+    return next((key for key in definition.starts.get(None, ()) if not occurs(definition.nodes[key].config)), None)
 
 
 # ---- configurations by kind
@@ -326,6 +332,27 @@ class AdHocConfig:
     cancel_remaining: bool = True
     activities: Expression | None = None
     inputs: tuple[tuple[str, Expression], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class CallConfig:
+    """kind `call_activity` (10.3.6, 13.3.5). What is mapped is an expression, or the name of a variable, copied as it is.
+
+    `locals` are set first and seen by `inputs`; `passes` says what the called process is given besides the inputs: none,
+    local (the locals) or all (every variable that is visible). `outputs` see the variables of the called process and of
+    `results`.
+    """
+
+    process: Expression  # its value is the key of the called process
+    binding: str = "latest"  # latest | deployment | version
+    version: Expression | None = None
+    locals: tuple[tuple[str, Expression], ...] = ()
+    inputs: tuple[tuple[str, Expression | str], ...] = ()
+    passes: str = "none"
+    business_key: Expression | None = None  # None: that of the caller
+    results: tuple[tuple[str, Expression | str], ...] = ()
+    returns_all: bool = False
+    outputs: tuple[tuple[str, Expression], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

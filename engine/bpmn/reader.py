@@ -11,7 +11,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
-from engine.bpmn import checks, compensation, data, elements, lanes, loops, multiple, names, support
+from engine.bpmn import checks, compensation, data, elements, global_tasks, lanes, loops, multiple, names, support
 from engine.bpmn.conditions import condition
 from engine.bpmn.context import Context, named
 from engine.bpmn.definition import BoundaryConfig, CatchConfig, EventGatewayConfig, Flow, Node, Problem, ProcessDefinition, ThrowConfig
@@ -97,14 +97,17 @@ def _read_file(file: str, content: bytes, context: Context) -> list[ProcessDefin
     context.signals = {child.get("id", ""): child for child in names.bpmn(root, "signal")}
     context.data, context.lanes = data.index(root), lanes.assigning(root, context)
     resolve_event_definitions(root, processes, context)
-    places = Places.of(processes)
+    tasks = global_tasks.processes_of(root, context)
+    places = Places.of([*processes, *tasks])
     if places.count > MAX_ELEMENTS:
         context.problem(root, f"the processes have {places.count:,} elements", f"at most {MAX_ELEMENTS:,}")
         return []
     check_ids(root, processes, context)
     check_file(root, processes, context)
     found = [_Process(process, places, context).read() for process in processes]
-    return [definition for definition in found if definition is not None]
+    called = [_Process(process, places, context).read() for process in tasks]
+    alone = [replace(definition, called_only=True) for definition in called if definition is not None]
+    return [*(definition for definition in found if definition is not None), *alone]
 
 
 def _processes(root: Element, context: Context) -> list[Element]:

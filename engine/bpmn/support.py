@@ -142,7 +142,6 @@ DRAWN = ("collaboration", "choreography", "globalChoreographyTask", "conversatio
 
 # What to do instead, where there is something to say; other elements get the general sentence.
 INSTEAD = {
-    "callActivity": "an embedded subProcess; called processes are not supported yet",
     "potentialOwner": "candidateUsers and candidateGroups",
     "humanPerformer": "assignee",
 }

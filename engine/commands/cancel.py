@@ -33,6 +33,7 @@ AT_ONCE = 500  # rows that one transaction may end
 STEP_ROWS = 300  # of a larger case, in one transaction: some 50 ms
 ATTEMPTS = 10  # of the job; each lost lease spends one
 
+_CALLED = "a process that another one called ends with its caller: expected the case that it belongs to, {}"
 _VISIBLE = f"SELECT 1 FROM process_instance i WHERE i.id = %(instance_id)s AND {instance_visible('i')}"
 
 
@@ -45,7 +46,8 @@ def cancel_instance(
     Outbox deliveries stay: what a step has committed to send is sent. `finishing` in the outcome: the case is large, it
     is marked, and a job ends it.
     Locks: the root, then every leaf of the instance; of a large case the root alone. Refuses: NOT_FOUND, NOT_ALLOWED,
-    INSTANCE_ENDED, ALREADY_CANCELLED, INSTANCE_CANCELLING, INVALID (reason too long).
+    INSTANCE_ENDED, ALREADY_CANCELLED, INSTANCE_CANCELLING, CALLED_INSTANCE (it ends with its caller, as in Camunda 8),
+    INVALID (reason too long).
     """
     request = request_for(actor, request_id, "cancel_instance", instance_id, reason)
     cancel = _mark if _is_large(conn, instance_id) else _at_once
@@ -69,6 +71,8 @@ def _judge(conn: Connection, loaded: Loaded | None, actor: Actor, reason: str) -
     if not may(actor, "cancel", InstanceView(snapshot.tenant_id, snapshot.started_by or "")):
         seen = cursor_of(conn).execute(_VISIBLE, {"instance_id": loaded.leaf.id, **may_params(actor)}).fetchone()
         return Rejected(Refusal.NOT_ALLOWED if seen else Refusal.NOT_FOUND)
+    if snapshot.root_id != snapshot.instance_id and loaded.instance_status == "running":
+        return Rejected(Refusal.CALLED_INSTANCE, _CALLED.format(snapshot.root_id), item_id=snapshot.root_id)
     if loaded.instance_status == "cancelled":
         return Rejected(Refusal.ALREADY_CANCELLED, by=loaded.ended_by, at=loaded.ended_at, item_id=loaded.leaf.id)
     if refused := marked(loaded, even_suspended=True):
@@ -162,9 +166,10 @@ def cancel_some(conn: Connection, lease: Lease, *, most: int = STEP_ROWS) -> Cas
 
 # Up to a limit: of a case with a million rows only so many are looked at.
 _AFFECTED = """
-WITH of AS MATERIALIZED (SELECT i.id FROM process_instance i WHERE i.root_id = %(root_id)s)
+WITH of AS MATERIALIZED (SELECT i.id FROM process_instance i WHERE i.root_id = %(root_id)s AND i.status = 'running')
 SELECT count(*) FROM (
   SELECT FROM of JOIN token t ON t.instance_id = of.id
+  UNION ALL SELECT FROM of WHERE of.id <> %(root_id)s
   UNION ALL SELECT FROM of JOIN scope s ON s.instance_id = of.id
   UNION ALL SELECT FROM of JOIN user_task u ON u.instance_id = of.id WHERE u.status IN ('open', 'claimed')
   UNION ALL SELECT FROM of JOIN job j ON j.instance_id = of.id

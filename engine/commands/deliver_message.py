@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from engine.commands.asking import ask, stale
 from engine.commands.jobs import Outcome, event_detail, fail_or_lost, judge, landed_or_lost, token_of
 from engine.commands.outcome import SYSTEM, ItemDone, Lease, Rejected
 from engine.commands.requests import refuse
 from engine.commands.start import NewCase, prepare, refusal_of
 from engine.commands.transaction import Connection, command, transaction
-from engine.core.advance import advance
 from engine.core.effects import Event, InvariantBroken
 from engine.core.snapshot import EventOccurred, NeedsWholeInstance
 from engine.db.apply import Change, MessageGone, write
@@ -17,7 +17,6 @@ from engine.db.definitions import DefinitionRefused, compiled
 from engine.db.load import Delivery, Stored, Waiting, lock_delivery
 from engine.db.locks import END_DELIVERY
 from engine.db.session import cursor_of
-from engine.ids import new_id
 
 LOOKS = 20  # how often a message may be gone when it is to be taken, before the job is left to its retry policy
 _NAME = "deliver_message"
@@ -81,23 +80,24 @@ def _correlate(conn: Connection, lease: Lease, meeting: _Meeting) -> ItemDone:
     snapshot = loaded.snapshot
     if snapshot is None:
         raise InvariantBroken(f"job {lease.item_id}: expected the instance of subscription {receiver.id}, found none")
-    definition = compiled(conn, snapshot.definition_id)
     detail = {**event_detail(loaded, lease), "message_id": str(message.id), "subscription_id": str(receiver.id)}
     trigger = EventOccurred(token_of(loaded), receiver.element_id, "message", message.variables, detail)
+    answer = ask(conn, snapshot, trigger, now=loaded.now)
     change = Change(
         leaf="message_job",
         leaf_id=lease.item_id,
         fence=lease.number,
         snapshot=snapshot,
-        definition=definition,
-        effects=advance(definition, snapshot, trigger, now=loaded.now, new_id=new_id),
+        definition=answer.definition,
+        effects=answer.effects,
+        called=answer.called,
         actor=SYSTEM.username,
         mark=loaded.mark,
         parameters={"received_by": receiver.id},
         takes_message=message.id,
     )
     if write(conn, change) is None:
-        raise InvariantBroken(f"job {lease.item_id}: expected its guards to hold under the root's lock, found them stale")
+        raise stale(change.called, f"job {lease.item_id}: expected its guards to hold under the root's lock, found them stale")
     return ItemDone(lease.item_id, lease.number, snapshot.instance_id)
 
 
@@ -120,10 +120,10 @@ def _start(conn: Connection, lease: Lease, meeting: _Meeting) -> ItemDone | Reje
         now=loaded.now,
     )
     because = Event("message_correlated", receiver.element_id, detail)
-    change, begun = prepare(case, leaf="start_by_job", leaf_id=lease.item_id, fence=lease.number, because=because)
+    change, begun = prepare(conn, case, leaf="start_by_job", leaf_id=lease.item_id, fence=lease.number, because=because)
     change.takes_message, change.start_subscription = message.id, receiver.id
     if write(conn, change) is None:
-        raise InvariantBroken(f"job {lease.item_id}: expected its guards to hold under the definition's lock, found them stale")
+        raise stale(change.called, f"job {lease.item_id}: expected its guards to hold under the definition's lock, found them stale")
     return ItemDone(lease.item_id, lease.number, begun.instance_id)
 
 

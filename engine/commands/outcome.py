@@ -27,6 +27,7 @@ class Refusal(StrEnum):
     INSTANCE_ENDED = "instance_ended"
     INSTANCE_SUSPENDED = "instance_suspended"
     INSTANCE_CANCELLING = "instance_cancelling"
+    CALLED_INSTANCE = "called_instance"  # it ends with its caller; `item_id` is the case
     DEFINITION_SUSPENDED = "definition_suspended"
     DEFINITION_DELETING = "definition_deleting"
     DEFINITION_IN_USE = "definition_in_use"  # instances of it run

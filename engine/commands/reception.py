@@ -10,17 +10,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from engine.commands.asking import ask, stale
 from engine.commands.outcome import SYSTEM, ItemDone, Lease
 from engine.commands.transaction import Connection
-from engine.core.advance import advance
 from engine.core.effects import InvariantBroken
 from engine.core.snapshot import EventOccurred
 from engine.db.apply import Change, write
-from engine.db.definitions import compiled
 from engine.db.load import Reception
 from engine.db.locks import END_DELIVERY
 from engine.db.session import cursor_of
-from engine.ids import new_id
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +39,6 @@ def receive(conn: Connection, lease: Lease, found: Reception, received: Received
     case, receiver = found.case, found.receiver
     if case is None or case.snapshot is None or case.leaf.token_id is None or receiver is None:
         raise InvariantBroken(f"job {lease.item_id}: expected an instance that waits, found none")
-    definition = compiled(conn, case.snapshot.definition_id)
     detail = {
         "item_id": str(lease.item_id),
         "lease_number": lease.number,
@@ -51,19 +48,21 @@ def receive(conn: Connection, lease: Lease, found: Reception, received: Received
         **received.told,
     }
     trigger = EventOccurred(case.leaf.token_id, case.leaf.element_id, received.what, found.variables, detail)
+    answer = ask(conn, case.snapshot, trigger, now=found.now)
     change = Change(
         leaf="reception",
         leaf_id=lease.item_id,
         fence=lease.number,
         snapshot=case.snapshot,
-        definition=definition,
-        effects=advance(definition, case.snapshot, trigger, now=found.now, new_id=new_id),
+        definition=answer.definition,
+        effects=answer.effects,
+        called=answer.called,
         actor=SYSTEM.username,
         mark=case.mark,
         parameters={"received_by": receiver},
     )
     if write(conn, change) is None:
-        raise InvariantBroken(f"job {lease.item_id}: expected its guards to hold under the root's lock, found them stale")
+        raise stale(change.called, f"job {lease.item_id}: expected its guards to hold under the root's lock, found them stale")
     return ItemDone(lease.item_id, lease.number, case.snapshot.instance_id)
 
 

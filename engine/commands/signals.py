@@ -15,6 +15,7 @@ from typing import Any
 import orjson
 from psycopg import errors
 
+from engine.commands.asking import stale
 from engine.commands.jobs import Outcome, fail_or_lost, landed_or_lost
 from engine.commands.may import may
 from engine.commands.messages import name_problem
@@ -24,7 +25,7 @@ from engine.commands.requests import WRITE_REQUEST, encode, is_repeat, recorded,
 from engine.commands.start import NewCase, prepare, refusal_of
 from engine.commands.step import marked
 from engine.commands.transaction import Connection, command, transaction
-from engine.core.effects import Event, InvariantBroken
+from engine.core.effects import Event
 from engine.core.snapshot import NeedsWholeInstance
 from engine.core.values import accept
 from engine.db.apply import write
@@ -175,7 +176,7 @@ def _start(conn: Connection, lease: Lease, found: Reception, told: Mapping[str, 
     )
     detail = {"item_id": str(lease.item_id), "lease_number": lease.number, "attempt": found.job["attempts"], "owner": lease.owner}
     because = Event("signal_caught", case.element_id, {**detail, **told})
-    change, begun = prepare(case, leaf="start_by_job", leaf_id=lease.item_id, fence=lease.number, because=because)
+    change, begun = prepare(conn, case, leaf="start_by_job", leaf_id=lease.item_id, fence=lease.number, because=because)
     if write(conn, change) is None:
-        raise InvariantBroken(f"job {lease.item_id}: expected its guards to hold under the definition's lock, found them stale")
+        raise stale(change.called, f"job {lease.item_id}: expected its guards to hold under the definition's lock, found them stale")
     return ItemDone(lease.item_id, lease.number, begun.instance_id)

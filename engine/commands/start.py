@@ -11,18 +11,19 @@ from uuid import UUID
 
 from psycopg import errors
 
-from engine.bpmn.definition import ProcessDefinition, occurs
+from engine.bpmn.definition import ProcessDefinition, none_start
+from engine.commands.asking import ask
 from engine.commands.complete_task import next_task
 from engine.commands.may import may
 from engine.commands.outcome import Actor, FieldProblem, InstanceStarted, Refusal, Rejected
 from engine.commands.requests import Request, is_repeat, recorded, request_for
 from engine.commands.step import NEVER, answer, request_member
 from engine.commands.transaction import Connection, command, transaction
-from engine.core.advance import advance
 from engine.core.effects import Effects, Event, InvariantBroken
 from engine.core.snapshot import Snapshot, Started
 from engine.core.values import Variable, accept
 from engine.db.apply import Change, write
+from engine.db.called import forget
 from engine.db.definitions import DefinitionRefused, compiled, newest_known, reads_clock, remember_newest
 from engine.db.session import cursor_of
 from engine.failpoints import commit_point
@@ -98,7 +99,7 @@ def _start(
         except DefinitionRefused as refusal:
             return Rejected(Refusal.UNSUPPORTED, str(refusal), problems=refusal.problems)
         case = NewCase(
-            definition_id, definition, actor.tenant_id, none_start(definition), "none", variables, business_key, actor.username, now
+            definition_id, definition, actor.tenant_id, _start_of(definition), "none", variables, business_key, actor.username, now
         )
         begun = begin(conn, case, request=request, outcome=lambda b, v=found_version: _outcome(b, key, v, actor))
         if begun is not None:
@@ -122,7 +123,7 @@ def _by_memory(
         return None
     # NEVER: only processes that do not ask for the time are remembered.
     case = NewCase(
-        definition_id, definition, actor.tenant_id, none_start(definition), "none", variables, business_key, actor.username, NEVER
+        definition_id, definition, actor.tenant_id, _start_of(definition), "none", variables, business_key, actor.username, NEVER
     )
     begun = begin(conn, case, leaf="start_newest", request=request, outcome=lambda b: _outcome(b, key, version, actor))
     if begun is None:
@@ -145,7 +146,7 @@ def refusal_of(status: str) -> Rejected | None:
 
 def _unusable(key: str, has_none_start: bool, invalid: tuple[FieldProblem, ...]) -> Rejected | None:
     if not has_none_start:
-        problem = FieldProblem("key", f"expected a process with a none start event, found {key}, which events start")
+        problem = FieldProblem("key", f"expected a process that people can start, found {key}, which only an event or a call starts")
         return Rejected(Refusal.INVALID, problem.message, problems=(problem,))
     return Rejected(Refusal.INVALID, problems=invalid) if invalid else None
 
@@ -160,12 +161,11 @@ def _business_key_problems(business_key: str | None) -> tuple[FieldProblem, ...]
     return ()
 
 
-def none_start(definition: ProcessDefinition) -> str:
-    """The id of the process's none start event (10.5.2)."""
-    for element_id in definition.starts.get(None, ()):
-        if not occurs(definition.nodes[element_id].config):
-            return element_id
-    raise InvariantBroken(f"process {definition.key}: expected a none start event, found only others")
+def _start_of(definition: ProcessDefinition) -> str:
+    found = none_start(definition)
+    if found is None:
+        raise InvariantBroken(f"process {definition.key}: expected a none start event, found none")
+    return found
 
 
 def _outcome(begun: Begun, key: str, version: int, actor: Actor) -> InstanceStarted:
@@ -214,17 +214,21 @@ def begin(
 
     `outcome`: from what began, what a repeat of `request` shall be told.
     """
-    change, begun = prepare(case, leaf=leaf, leaf_id=leaf_id, because=because, request=request, outcome=outcome)
+    change, begun = prepare(conn, case, leaf=leaf, leaf_id=leaf_id, because=because, request=request, outcome=outcome)
     if change.must_lock_first:
         with transaction(conn):
             at = write(conn, change)
     else:
         with commit_point(conn, "command.before_commit"):
             at = write(conn, change)
-    return None if at is None else Begun(begun.instance_id, begun.definition_id, begun.effects, at)
+    if at is None:
+        forget(change.called)
+        return None
+    return Begun(begun.instance_id, begun.definition_id, begun.effects, at)
 
 
 def prepare(
+    conn: Connection,
     case: NewCase,
     *,
     leaf: str = "start",
@@ -236,7 +240,8 @@ def prepare(
 ) -> tuple[Change, Begun]:
     """Ask the core for a new case. The write takes the definition FOR KEY SHARE and, with `leaf`, ends what started it.
 
-    Who holds a transaction open writes the change in it. `because`: an event put before all others.
+    Who holds a transaction open writes the change in it; if that finds a guard stale, `forget(change.called)` before the next
+    look. `because`: an event put before all others.
     """
     instance_id = new_id()
     snapshot = Snapshot(
@@ -250,7 +255,8 @@ def prepare(
         tokens={},
         started_by=case.started_by,
     )
-    effects = advance(case.definition, snapshot, Started(case.element_id, case.variables, case.what), now=case.now, new_id=new_id)
+    answer = ask(conn, snapshot, Started(case.element_id, case.variables, case.what), now=case.now, definition=case.definition)
+    effects = answer.effects
     if because is not None:
         effects.history.insert(0, because)
     begun = Begun(instance_id, case.definition_id, effects)
@@ -262,6 +268,7 @@ def prepare(
         snapshot=snapshot,
         definition=case.definition,
         effects=effects,
+        called=answer.called,
         actor=case.started_by,
         request=text,
         parameters=parameters,

@@ -18,6 +18,7 @@ from engine.commands.transaction import Connection, command, transaction
 from engine.core.effects import Event, InvariantBroken
 from engine.core.timers import Due, due, due_again
 from engine.db.apply import write
+from engine.db.called import forget
 from engine.db.definitions import DefinitionRefused, compiled
 from engine.db.session import cursor_of
 from engine.expressions import ExpressionError
@@ -65,13 +66,14 @@ def start_by_timer(conn: Connection, lease: Lease) -> Outcome:
             {"item_id": str(lease.item_id), "lease_number": lease.number, "attempt": attempts, "owner": lease.owner},
         )
         case = NewCase(definition_id, definition, tenant_id, element_id, "timer", {}, None, SYSTEM.username, now)
-        change, begun = prepare(case, leaf="start_by_job", leaf_id=lease.item_id, fence=lease.number, because=because)
+        change, begun = prepare(conn, case, leaf="start_by_job", leaf_id=lease.item_id, fence=lease.number, because=because)
         with transaction(conn):
             at = write(conn, change)
             if at is not None and following is not None:
                 write_occurrence(conn, tenant_id, definition_id, element_id, following)
         if at is not None:
             return ItemDone(lease.item_id, lease.number, begun.instance_id)
+        forget(change.called)
     raise InvariantBroken(f"job {lease.item_id}: expected a start or a reason within {LOOKS} looks, found neither")
 
 

@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any
 from uuid import UUID
 
-from engine.bpmn.definition import MessageConfig, Problem, ProcessDefinition, SignalConfig, TimerConfig, occurs
+from engine.bpmn.definition import MessageConfig, Problem, ProcessDefinition, SignalConfig, TimerConfig, none_start
 from engine.commands.start_by_timer import first_occurrence
 from engine.commands.transaction import Connection
 from engine.core.catching import MAX_NAME
@@ -67,7 +67,7 @@ def read_starts(models: Sequence[tuple[ProcessDefinition, str]], now: datetime) 
 
 def has_none_start(definition: ProcessDefinition) -> bool:
     """Whether a person can start it."""
-    return any(not occurs(definition.nodes[key].config) for key in _starts(definition))
+    return none_start(definition) is not None and not definition.called_only
 
 
 def _starts(definition: ProcessDefinition) -> list[str]:

@@ -15,22 +15,24 @@ from uuid import UUID
 
 from psycopg import errors
 
+from engine.commands.asking import ask
 from engine.commands.audit import Audit, note
 from engine.commands.outcome import Actor, Refusal, Rejected
 from engine.commands.requests import WRITE_REQUEST, Request, encode, is_repeat, recorded, refuse
 from engine.commands.transaction import Connection, transaction
-from engine.core.advance import advance
 from engine.core.effects import Effects, InvariantBroken
 from engine.core.snapshot import NeedsWholeInstance, Trigger
 from engine.core.values import NeedsVariables
 from engine.db.apply import Change, write
-from engine.db.definitions import DefinitionRefused, asks_the_time, compiled
+from engine.db.called import forget
+from engine.db.definitions import DefinitionRefused, asks_the_time
 from engine.db.load import Loaded, lock_case, read_case
 from engine.failpoints import commit_point
-from engine.ids import new_id
 
 NEVER = datetime.min.replace(tzinfo=UTC)
 """Stands for "when" in an outcome until the database has said it."""
+
+LOOKS = 5  # how often what is called may change between the look and the guarded write
 
 _REQUEST = WRITE_REQUEST.format(outcome="%(outcome)s::jsonb", source="go")
 _REQUEST_AT = WRITE_REQUEST.format(outcome="%(outcome)s::jsonb || jsonb_build_object('at', go.at)", source="go")
@@ -105,15 +107,17 @@ def _take(conn: Connection, step: Step) -> Taken | Rejected:
             at = write(conn, change)
         if at is not None:
             return Taken(loaded, change.effects, at)
+        forget(change.called)
     return _locked(conn, step)
 
 
 def _ahead(conn: Connection, step: Step) -> Loaded | None:
     """What was read earlier, if it still serves: not to refuse by, and not where the process asks what time it is now."""
     ahead = step.ahead
-    if ahead is None or ahead.snapshot is None or asks_the_time(conn, ahead.snapshot.definition_id) or step.judge(ahead) is not None:
+    if ahead is None or ahead.snapshot is None or step.judge(ahead) is not None:
         return None
-    return ahead
+    seen = (ahead.snapshot.definition_id, *(other.definition_id for other in ahead.snapshot.others))
+    return None if any(asks_the_time(conn, definition) for definition in seen) else ahead
 
 
 def _locked(conn: Connection, step: Step, *, lean: bool = True) -> Taken | Rejected:
@@ -128,9 +132,7 @@ def _locked(conn: Connection, step: Step, *, lean: bool = True) -> Taken | Rejec
             loaded, change = _with_what_it_needs(conn, step, loaded)
         except DefinitionRefused as refusal:
             return Rejected(Refusal.UNSUPPORTED, str(refusal), problems=refusal.problems, item_id=step.leaf_id)
-        at = write(conn, change)
-        if at is None:
-            raise InvariantBroken(f"{step.kind} {step.leaf_id}: expected its guards to hold under the root's lock, found them stale")
+        change, at = _write(conn, step, loaded, change)
         if step.audit is not None:
             note(conn, step.audit, tenant_id=change.snapshot.tenant_id, actor=step.actor, at=at)
     return Taken(loaded, change.effects, at)
@@ -158,21 +160,34 @@ def _read_again(conn: Connection, step: Step, *, whole: bool) -> Loaded:
     return loaded
 
 
+def _write(conn: Connection, step: Step, loaded: Loaded, change: Change) -> tuple[Change, datetime]:
+    """The root's lock keeps everything as it was loaded but the definitions that are called: these are found again."""
+    for _ in range(LOOKS):
+        at = write(conn, change)
+        if at is not None:
+            return change, at
+        if not change.called:
+            break
+        forget(change.called)
+        change = plan(conn, step, loaded)
+    raise InvariantBroken(f"{step.kind} {step.leaf_id}: expected its guards to hold under the root's lock, found them stale")
+
+
 def plan(conn: Connection, step: Step, loaded: Loaded) -> Change:
     """Ask the core, and make of its answer the write of this step."""
     snapshot = loaded.snapshot
     if snapshot is None:
         raise InvariantBroken(f"{step.kind} {step.leaf_id}: expected an instance, found none")
-    definition = compiled(conn, snapshot.definition_id)
-    effects = advance(definition, snapshot, step.trigger(loaded), now=loaded.now, new_id=new_id)
-    request, parameters = request_member(step.request, step.outcome(loaded, effects) if step.outcome else None)
+    answer = ask(conn, snapshot, step.trigger(loaded), now=loaded.now)
+    request, parameters = request_member(step.request, step.outcome(loaded, answer.effects) if step.outcome else None)
     return Change(
         leaf=step.kind,
         leaf_id=step.leaf_id,
         fence=loaded.leaf.fence,
         snapshot=snapshot,
-        definition=definition,
-        effects=effects,
+        definition=answer.definition,
+        effects=answer.effects,
+        called=answer.called,
         actor=step.actor,
         mark=loaded.mark,
         request=request,

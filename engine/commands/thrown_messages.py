@@ -23,6 +23,7 @@ from engine.commands.transaction import Connection, command, transaction
 from engine.core.effects import Event
 from engine.core.snapshot import NeedsWholeInstance
 from engine.db.apply import write
+from engine.db.called import forget
 from engine.db.definitions import DefinitionRefused, compiled
 from engine.db.load import Reception, lock_reception
 from engine.db.locks import THROW
@@ -170,8 +171,9 @@ def _start(conn: Connection, lease: Lease, found: Reception, told: Mapping[str, 
         now=found.now,
     )
     because = Event("message_correlated", case.element_id, {**detail, **told})
-    change, begun = prepare(case, leaf="start_by_throw", leaf_id=lease.item_id, fence=lease.number, because=because)
+    change, begun = prepare(conn, case, leaf="start_by_throw", leaf_id=lease.item_id, fence=lease.number, because=because)
     change.parameters = {**change.parameters, "received_by": found.receiver}
     if write(conn, change) is None:
+        forget(change.called)
         return None
     return ItemDone(lease.item_id, lease.number, begun.instance_id)

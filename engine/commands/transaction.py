@@ -3,7 +3,8 @@
 `@command` turns a function `(conn, …) -> outcome` into a `Command`:
 
 * it asserts that the connection is in autocommit and idle, so the command's own BEGIN and COMMIT are the only ones;
-* after a deadlock (40P01) or a serialization failure (40001) it rolls back and runs again, three runs at most;
+* after a deadlock (40P01) or a serialization failure (40001), or when what it was to call has moved on (`CalledMoved`), it
+  rolls back and runs again, three runs at most;
 * after a lost connection nobody knows whether the commit landed, and re-reading cannot tell either: a commit in flight
   is missed. A caller that can open another connection says so, `claim.reconnecting(fresh)(conn, …)`, and the command
   runs again there under the same request id (or lease). The re-run waits for the backend in doubt and then finds its
@@ -35,6 +36,10 @@ Reconnect = Callable[[], Connection]
 RUNS = 3
 
 
+class CalledMoved(Exception):
+    """Under its locks a write found that what is to be called is no longer what the call means."""
+
+
 class Command(Generic[P, R]):
     """A command that opens its own transaction on an idle autocommit connection."""
 
@@ -63,7 +68,7 @@ class Command(Generic[P, R]):
                 outcome = self.function(conn, *args, **kwargs)
                 failpoint("command.after_commit")
                 return outcome
-            except (errors.DeadlockDetected, errors.SerializationFailure):
+            except (errors.DeadlockDetected, errors.SerializationFailure, CalledMoved):
                 if run == RUNS:
                     raise
             finally:

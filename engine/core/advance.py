@@ -16,11 +16,12 @@ import engine.core.compensation
 import engine.core.elements  # every module in there registers its kind
 import engine.core.loops  # noqa: F401  # and so do these two
 from engine.bpmn.definition import Node, ProcessDefinition
+from engine.core.beginning import begin_instance
 from engine.core.conditions import occur
 from engine.core.effects import Effects, InvariantBroken
 from engine.core.errors import throw
-from engine.core.event_subprocesses import listen
 from engine.core.joins import activate_one
+from engine.core.known import NOTHING_KNOWN, Known
 from engine.core.registry import behaviour_at, behaviour_of
 from engine.core.run import Run
 from engine.core.settle import settle
@@ -37,17 +38,25 @@ from engine.core.snapshot import (
     Trigger,
 )
 from engine.core.state import Token
-from engine.core.values import typed
 
 
-def advance(definition: ProcessDefinition, snapshot: Snapshot, trigger: Trigger, *, now: datetime, new_id: Callable[[], UUID]) -> Effects:
-    """What `trigger` changes in the instance.
+def advance(
+    definition: ProcessDefinition,
+    snapshot: Snapshot,
+    trigger: Trigger,
+    *,
+    now: datetime,
+    new_id: Callable[[], UUID],
+    known: Known = NOTHING_KNOWN,
+) -> Effects:
+    """What `trigger` changes in the instance, whose definition is given, and in the others of its case.
 
     `now` is the database's time, read by expressions alone; durations leave as `due_in_seconds`.
-    Raises NeedsWholeInstance if a narrow snapshot shows too little, NoHandlerForError for an error that nothing catches,
-    CannotContinue for a collection that changed on the way, InvariantBroken for a trigger that cannot be.
+    Raises NeedsWholeInstance if a narrow snapshot shows too little, NeedsDefinition for a call that is not in `known`,
+    NoHandlerForError for an error that nothing catches, CannotContinue for a collection that changed on the way,
+    InvariantBroken for a trigger that cannot be.
     """
-    run = Run(definition, snapshot, now, new_id)
+    run = Run(definition, snapshot, now, new_id, known)
     match trigger:
         case Completed():
             token, node = _waiting(run, trigger.token_id)
@@ -87,16 +96,7 @@ def _start(run: Run, trigger: Started) -> None:
     """A new instance begins with one token at a start event (13.2)."""
     if run.scopes:
         raise InvariantBroken(f"instance {run.snapshot.instance_id}: expected no scope before it starts, found {len(run.scopes)}")
-    instance = run.instance
-    node = instance.definition.nodes[trigger.element_id]
-    scope = run.open_process(instance)
-    run.record(scope, "instance_started", node.id, {"what": trigger.what, "business_key": instance.business_key})
-    variables = dict(trigger.variables)
-    if getattr(node.config, "initiator", None):
-        variables[node.config.initiator] = typed(instance.started_by)
-    run.assign_here(scope, variables, node.id)
-    listen(run, scope)
-    run.begin_at(scope, node.id)
+    begin_instance(run, run.open_process(run.instance), trigger.element_id, trigger.variables, trigger.what)
 
 
 def _retry(run: Run, token: Token) -> None:
@@ -121,9 +121,10 @@ def _cancel(run: Run, trigger: Cancelled) -> None:
     """The whole instance ends. Its open tasks are named one by one, everything else goes by cascade under one event."""
     if not run.snapshot.whole:
         raise NeedsWholeInstance("cancelling needs every open task")
-    process = next(scope for scope in run.scopes if scope.parent is None)
     for task in run.snapshot.tasks:
         run.effects.cancelled_tasks.append(task.id)
         run.record(run.token(task.token_id).scope, "task_cancelled", task.element_id, {"item_id": str(task.id)})
-    run.ended = "cancelled"
-    run.record(process, "instance_cancelled", None, {"reason": trigger.reason})
+    for instance in run.instances.values():
+        instance.ended = "cancelled"
+        if instance.scope is not None:
+            run.record(instance.scope, "instance_cancelled", None, {"reason": trigger.reason})

@@ -62,15 +62,12 @@ def _required(node: Node, inputs: Mapping[str, Any], *names: str) -> Any:
 
 def _variables(scope: Scope) -> dict[str, Any]:
     """Every variable that is visible, by name; the inner one hides the outer one."""
-    seen: dict[str, Any] = {}
-    level: Scope | None = scope
-    while level is not None:
-        seen = {name: variable.value for name, variable in level.variables.items()} | seen
-        level = level.parent
-    return seen
+    return {name: variable.value for name, variable in scope.visible().items()}
 
 
 def _deliver(run: Run, token: Token, node: Node, delivery: NewDelivery) -> None:
+    if token.scope.instance is not run.instance:
+        delivery.instance_id = token.scope.instance.id
     run.effects.deliveries.append(delivery)
     data = {"item_id": str(delivery.id), "kind": delivery.kind, "destination": delivery.destination}
     run.record(token.scope, "delivery_created", node.id, data)

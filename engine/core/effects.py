@@ -21,12 +21,45 @@ class InvariantBroken(Exception):
 
 
 @dataclass(slots=True)
+class NewInstance:
+    """A called instance. One that ended in the same step has its last status and variables, and no scope."""
+
+    id: UUID
+    definition_id: UUID
+    parent_id: UUID
+    parent_token_id: UUID
+    business_key: str | None
+    started_by: str
+    status: str = "running"
+    final_variables: Mapping[str, Variable] | None = None
+
+
+@dataclass(slots=True)
+class EndedInstance:
+    """A called instance that has ended: completed | cancelled."""
+
+    id: UUID
+    status: str
+    final_variables: Mapping[str, Variable]
+
+
+@dataclass(frozen=True, slots=True)
+class Home:
+    """The instance that a row belongs to, as far as rows say."""
+
+    instance_id: UUID
+    definition_id: UUID
+    process_name: str
+    business_key: str | None
+
+
+@dataclass(slots=True)
 class NewScope:
     id: UUID
     parent_id: UUID | None
     token_id: UUID | None
     element_id: str | None
-    path: tuple[UUID, ...]  # from the process scope to this one, both included
+    path: tuple[UUID, ...]  # from the root's process scope to this one, both included
     counters: Mapping[str, Any] = field(default_factory=dict)  # of loops
 
 
@@ -122,6 +155,7 @@ class NewDelivery:
     request: Mapping[str, Any]
     max_attempts: int = 8
     retry: str | None = None
+    instance_id: UUID | None = None  # None: the snapshot's
 
 
 @dataclass(slots=True)
@@ -148,7 +182,7 @@ class NewIncident:
     id: UUID
     token_id: UUID
     element_id: str
-    kind: str  # expression | no_flow | endless_loop | unsupported | uncaught_error
+    kind: str  # expression | no_flow | endless_loop | unsupported | uncaught_error | not_callable | too_deep
     message: str
 
 
@@ -187,15 +221,21 @@ class Event:
     kind: str
     element_id: str | None = None
     data: Mapping[str, Any] = field(default_factory=dict)
+    instance_id: UUID | None = None  # None: the snapshot's
 
 
 @dataclass(slots=True)
 class Effects:
     """Everything one trigger changes.
 
-    Rows that go by cascade are not named: a token inside a gone scope, the scope of a gone token. An instance that ended
-    names its process scope alone in `gone_scopes` (nothing if it began in the same step), and no variables.
+    Rows that go by cascade are not named: a token inside a gone scope, the scope of a gone token. A case that ended
+    names its root's process scope alone in `gone_scopes` (nothing if it began in the same step), and no variables.
+    `homes`, by id of token, scope and instance: where rows belong that are not of the snapshot's instance.
     """
+
+    new_instances: list[NewInstance] = field(default_factory=list)
+    ended_instances: list[EndedInstance] = field(default_factory=list)
+    homes: dict[UUID, Home] = field(default_factory=dict)
 
     new_scopes: list[NewScope] = field(default_factory=list)
     gone_scopes: list[UUID] = field(default_factory=list)
@@ -220,9 +260,9 @@ class Effects:
     handed_over: list[HandedOver] = field(default_factory=list)
     gone_executions: list[UUID] = field(default_factory=list)  # with those within them
     forgotten_scopes: list[UUID] = field(default_factory=list)  # which end: the executions in them go
-    forgets: bool = False  # the instance ends, and there may be executions in it
-    ended: str | None = None  # completed | cancelled
-    final_variables: Mapping[str, Variable] | None = None  # of the process scope, when ended
+    forgets: bool = False  # the case ends, and there may be executions in it
+    ended: str | None = None  # the case: completed | cancelled
+    final_variables: Mapping[str, Variable] | None = None  # of the root's process scope, when ended
     history: list[Event] = field(default_factory=list)
 
     @property
@@ -232,6 +272,7 @@ class Effects:
     def check(self) -> None:
         """Raise InvariantBroken if a row is named twice."""
         for name, ids in (
+            ("instance", [i.id for i in self.new_instances] + [i.id for i in self.ended_instances]),
             ("scope", [s.id for s in self.new_scopes] + self.gone_scopes + list(self.counters)),
             ("token", [t.id for t in self.new_tokens] + [t.id for t in self.moved_tokens] + self.gone_tokens + list(self.memories)),
             ("task", [t.id for t in self.tasks] + self.cancelled_tasks),

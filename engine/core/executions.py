@@ -104,6 +104,14 @@ def spend(execution: Execution) -> None:
     execution.alive = False
 
 
+def scope_of(execution: Execution) -> Scope | None:
+    """The scope in which it lies, at whatever depth; None once it was taken from there."""
+    place = execution.place
+    while isinstance(place, Execution):
+        place = place.place
+    return place
+
+
 def _hold(execution: Execution) -> None:
     assert execution.place is not None  # every execution lies somewhere once it is loaded
     execution.place.executions.append(execution)

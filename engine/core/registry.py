@@ -58,6 +58,10 @@ class Behaviour:
         """A token that waits here is cancelled: say so in the history."""
         run.record(token.scope, "element_left", node.id, {"cancelled": True})
 
+    def returned(self, run: Run, owner: Token, node: Node, scope: Scope) -> None:
+        """The instance that `owner` called is complete; `scope` was its process scope."""
+        raise InvariantBroken(f"element {node.id} ({node.kind}): calls nothing, but an instance returned to it")
+
     def leaves_left(self, node: Node, nodes: Mapping[str, Node]) -> bool:
         """Whether a resting token may still have rows hanging off it when its work has ended: armed boundary events.
 

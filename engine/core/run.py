@@ -15,6 +15,8 @@ from uuid import UUID
 from engine.bpmn.definition import Flow, Node, ProcessDefinition
 from engine.core.effects import Effects, Event, InvariantBroken, NewIncident
 from engine.core.executions import Executions, remember
+from engine.core.known import NOTHING_KNOWN, Known
+from engine.core.loading import load
 from engine.core.quantities import gather
 from engine.core.registry import BEHAVIOURS, LOOP, behaviour_at, behaviour_of
 from engine.core.snapshot import NeedsWholeInstance, Snapshot
@@ -39,9 +41,25 @@ class CannotGoOn(Exception):
 class Run:
     """The state of one advance and the moves on it."""
 
-    def __init__(self, definition: ProcessDefinition, snapshot: Snapshot, now: datetime, new_id: Callable[[], UUID]) -> None:
+    def __init__(
+        self,
+        definition: ProcessDefinition,
+        snapshot: Snapshot,
+        now: datetime,
+        new_id: Callable[[], UUID],
+        known: Known = NOTHING_KNOWN,
+    ) -> None:
         self.snapshot = snapshot
-        self.instance = Instance(snapshot.instance_id, definition, snapshot.business_key, snapshot.started_by)
+        self.known = known
+        self.instance = Instance(
+            snapshot.instance_id,
+            snapshot.definition_id,
+            definition,
+            snapshot.business_key,
+            snapshot.started_by,
+            stored=bool(snapshot.scopes),
+        )
+        self.instances: dict[UUID, Instance] = {snapshot.instance_id: self.instance}
         self.now = now
         self.new_id = new_id
         self.effects = Effects()
@@ -57,44 +75,17 @@ class Run:
         self.begun = 0  # of them, in this advance
         self.changed: dict[Scope, set[str]] = {}  # names of variables, until conditional events have looked at them
         self.due: deque[tuple[Token, Node]] = deque()  # conditional events that have become true
+        self.returns: list[tuple[Token, Scope]] = []  # callers, and the process scope of what they called, which is complete
         self.steps = 0
-        self.ended: str | None = None
         if snapshot.scopes:
-            self._load()
-
-    def _load(self) -> None:
-        snapshot = self.snapshot
-        scopes: dict[UUID, Scope] = {}
-        for seen in snapshot.scopes.values():
-            scope = scopes[seen.id] = Scope(seen.id, self.instance, None, None, seen.element_id)
-            scope.variables = seen.variables
-            scope.stored = True
-            scope.unseen = seen.id in snapshot.crowded
-            scope.counters = seen.counters
-            self.scopes.append(scope)
-        for state in snapshot.tokens.values():
-            token = Token(state.id, scopes[state.scope_id], state.element_id, state.flow_id, state.status, stored=True)
-            token.memory = state.memory
-            token.scope.tokens[token] = None
-            self.tokens[state.id] = token
-        if snapshot.executions:
-            self.executions.load(snapshot.executions, scopes)
-        if len(scopes) > 1:
-            for seen in snapshot.scopes.values():
-                if seen.parent_id is None:
-                    continue
-                scope = scopes[seen.id]
-                scope.parent = scopes[seen.parent_id]
-                if seen.token_id is None:
-                    scope.parent.children.append(scope)
-                else:
-                    owner = self.token(seen.token_id)
-                    scope.owner, scope.owner_row, owner.inner = owner, seen.token_id, scope
-            for scope in self.scopes:
-                if "begun" in scope.counters and scope.counters["begun"] - scope.counters["completed"] > len(scope.children):
-                    scope.unseen = True
+            load(self)
 
     # ---- reading
+
+    @property
+    def root(self) -> Instance:
+        """The instance that nobody called; every snapshot reaches up to it."""
+        return next(instance for instance in self.instances.values() if instance.caller is None)
 
     def token(self, token_id: UUID) -> Token:
         """A token of the snapshot."""
@@ -115,7 +106,8 @@ class Run:
 
     def record(self, scope: Scope, kind: str, element_id: str | None = None, data: Mapping[str, Any] = NOTHING) -> None:
         """Write one history event of what happens in `scope`."""
-        self.history.append(Event(kind, element_id, data))
+        instance = scope.instance
+        self.history.append(Event(kind, element_id, data, None if instance is self.instance else instance.id))
 
     def assign(self, scope: Scope, values: Mapping[str, Variable], element_id: str) -> None:
         """Set results: each goes to the nearest scope up the chain that has the name, else to the process scope."""
@@ -143,9 +135,12 @@ class Run:
 
     # ---- moves
 
-    def open_process(self, instance: Instance) -> Scope:
-        """Open the scope of a process instance that begins."""
-        scope = Scope(self.new_id(), instance, None, None, None)
+    def open_process(self, instance: Instance, caller: Token | None = None) -> Scope:
+        """Open the scope of a process instance that begins, for the token that calls it."""
+        scope = instance.scope = Scope(self.new_id(), instance, None, caller, None)
+        if caller is not None:
+            caller.inner = scope
+        self.instances[instance.id] = instance
         self.scopes.append(scope)
         return scope
 
@@ -173,8 +168,12 @@ class Run:
 
     def work(self) -> None:
         """Move tokens until every one of them waits, rests or has ended."""
-        agenda = self.agenda
-        while agenda or self.turns or self.due:
+        agenda, returns = self.agenda, self.returns
+        while agenda or returns or self.turns or self.due:
+            if returns:
+                caller, scope = returns.pop()
+                behaviour_of(caller.node).returned(self, caller, caller.node, scope)
+                continue
             if self.due:
                 token, event = self.due.popleft()
                 behaviour_of(event).came_true(self, token, event)
@@ -186,7 +185,7 @@ class Run:
             if not token.alive:
                 continue
             self.steps += 1
-            self.history.append(Event("flow_taken", flow.id, NOTHING))
+            self.record(token.scope, "flow_taken", flow.id)
             token.element_id = flow.target
             token.flow_id = flow.id
             token.status = "waiting"
@@ -213,7 +212,7 @@ class Run:
         """Let a token that has arrived do what its element does. What it could not finish leaves no row and no event."""
         behaviour = behaviour_at(token, node)
         if behaviour.announced and not again:
-            self.history.append(Event("element_entered", node.id, NOTHING))
+            self.record(token.scope, "element_entered", node.id)
         events, deliveries, throws = len(self.history), len(self.effects.deliveries), len(self.effects.throws)
         try:
             behaviour.enter(self, token, node)
@@ -240,7 +239,7 @@ class Run:
             token.flow_id = None  # a retry only leaves again
             self.fail(token, error)
             return
-        self.history.append(Event("element_left", node.id, NOTHING))
+        self.record(token.scope, "element_left", node.id)
         if node.completion_quantity > 1:
             flows = [flow for flow in flows for _ in range(node.completion_quantity)]
         self.take(token, flows)
@@ -281,15 +280,24 @@ class Run:
             self.finish(scope)
 
     def finish(self, scope: Scope) -> None:
-        """A scope without tokens is done: the instance completes, or the activity that owns the scope goes on."""
+        """A scope without tokens is done: the instance completes, or the activity that owns the scope goes on.
+
+        A caller goes on when whoever made this happen is done, so that no depth of calls makes the stack deeper.
+        """
         scope.alive = False
         for listener in list(scope.tokens):
             self._remove(listener)
         owner = scope.owner
+        if scope.parent is None:
+            scope.instance.ended = "completed"
         if owner is None:
-            self.ended = "completed"
             return
-        owner.inner, owner.ended = None, scope
+        owner.inner = None
+        if scope.parent is None:
+            self.record(scope, "instance_completed")
+            self.returns.append((owner, scope))
+            return
+        owner.ended = scope
         behaviour_at(owner, owner.node).scope_emptied(self, owner, owner.node)
 
     def fail(self, token: Token, error: ExpressionError | CannotGoOn) -> None:
@@ -397,9 +405,18 @@ class Run:
         if inner is not None:
             self.withdraw_all(inner)
             inner.alive = False
-            token.inner, token.ended = None, inner
+            token.inner = None
+            if inner.parent is None:
+                self.cancelled(inner)
+            else:
+                token.ended = inner
         elif token.settled and token.status == "waiting" and behaviour.holds_scope and not self.snapshot.whole:
             raise NeedsWholeInstance(f"element {token.element_id}: its inner scope was not loaded")
+
+    def cancelled(self, process: Scope) -> None:
+        """A called instance ends with whoever called it."""
+        process.instance.ended = "cancelled"
+        self.record(process, "instance_cancelled")
 
     def _cancel_stored_tasks(self, token: Token) -> None:
         tasks = [task for task in self.snapshot.tasks if task.token_id == token.id]

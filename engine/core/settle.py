@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from engine.core.effects import Effects, InvariantBroken, MovedToken, NewScope, NewToken
-from engine.core.executions import settle_executions
+from engine.core.effects import Effects, EndedInstance, Home, InvariantBroken, MovedToken, NewInstance, NewScope, NewToken
+from engine.core.executions import scope_of, settle_executions
 from engine.core.run import Run
+from engine.core.state import Instance, Scope
 from engine.core.values import Variable
 
 
 def settle(run: Run) -> Effects:
     """The effects of a run in which nothing moves any more."""
     effects = run.effects
-    if run.ended is not None:
+    if len(run.instances) > 1:
+        _instances(run)
+    if run.root.ended is not None:
         return _ended(run)
     for token in run.tokens.values():
         if not token.alive:
@@ -36,7 +39,7 @@ def settle(run: Run) -> Effects:
             effects.gone_subscriptions.append(subscription)
     if run.gone:
         effects.gone_tokens.extend(token_id for token_id, scope in run.gone if scope.alive)
-    if run.instance.definition.compensable:
+    if any(instance.definition.compensable for instance in run.instances.values()):
         settle_executions(run)
     if effects.jobs or effects.external_tasks:
         _lock_first(run)
@@ -46,16 +49,65 @@ def settle(run: Run) -> Effects:
 def _ended(run: Run) -> Effects:
     """Deleting the process scope takes every token and leaf along; the variables are kept in the instance's row."""
     effects = run.effects
-    process = next(scope for scope in run.scopes if scope.parent is None)
-    effects.ended = run.ended
-    effects.final_variables = {name: Variable(each.type, each.value) for name, each in process.variables.items()}
+    root, process = run.root, run.root.scope
+    assert process is not None  # every instance that is seen has one
+    effects.ended = root.ended
+    effects.final_variables = _kept(process)
     effects.variables.clear()
     if process.stored:
         effects.gone_scopes.append(process.id)
-        effects.forgets = bool(run.instance.definition.compensable)
-    if run.ended == "completed":
+        effects.forgets = any(instance.definition.compensable for instance in run.instances.values())
+    if root.ended == "completed":
         run.record(process, "instance_completed")
     return effects
+
+
+def _instances(run: Run) -> None:
+    """Called instances that began or ended, and which rows are not of the snapshot's instance."""
+    effects, root = run.effects, run.root
+    for instance in run.instances.values():
+        process, caller = instance.scope, instance.caller
+        assert process is not None  # every instance that is seen has one
+        if instance is root:
+            pass
+        elif not instance.stored:
+            assert caller is not None  # only the root has none
+            status = instance.ended or "running"
+            final = _kept(process) if instance.ended else None
+            parent, by = caller.scope.instance.id, instance.started_by or ""
+            new = NewInstance(instance.id, instance.definition_id, parent, caller.id, instance.business_key, by, status, final)
+            effects.new_instances.append(new)
+        elif instance.ended is not None:
+            effects.ended_instances.append(EndedInstance(instance.id, instance.ended, _kept(process)))
+    for event in effects.history:
+        if event.instance_id is not None and event.instance_id not in effects.homes:
+            effects.homes[event.instance_id] = _home(run.instances[event.instance_id])
+    for scope in run.scopes:
+        if scope.alive and scope.instance is not run.instance:
+            _settle_elsewhere(effects, scope)
+    for execution in run.executions.known:
+        place = scope_of(execution)
+        if place is not None and place.instance is not run.instance and not execution.stored:
+            effects.homes[execution.id] = _home(place.instance)
+
+
+def _settle_elsewhere(effects: Effects, scope: Scope) -> None:
+    """Where the new rows of a scope belong that is not of the snapshot's instance."""
+    new = [token.id for token in scope.tokens if token.leaves or not token.stored]
+    if not scope.stored:
+        new.append(scope.id)
+    if new:
+        home = _home(scope.instance)
+        effects.homes.update((key, home) for key in new)
+
+
+def _kept(process: Scope) -> dict[str, Variable]:
+    """The variables of an instance that has ended, every one of which must have been read."""
+    return {name: Variable(each.type, each.value) for name, each in process.variables.items()}
+
+
+def _home(instance: Instance) -> Home:
+    return Home(instance.id, instance.definition_id, instance.definition.name, instance.business_key)
 
 
 def _scopes(run: Run) -> None:

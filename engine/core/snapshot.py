@@ -28,9 +28,10 @@ class TokenState:
 
 @dataclass(frozen=True, slots=True)
 class ScopeState:
-    """An active scope: the process (`element_id` and `token_id` None), or a subprocess, owned by a token outside it.
+    """An active scope: the process (`element_id` None), or a subprocess, owned by a token outside it.
 
     Also the body of a looped activity, owned by its token, with counters, and the iterations in it, which no token owns.
+    The process scope of a called instance is owned by the token that called it. `instance_id` None: the snapshot's instance.
     """
 
     id: UUID
@@ -39,6 +40,17 @@ class ScopeState:
     token_id: UUID | None = None
     variables: Mapping[str, Variable] = field(default_factory=dict)
     counters: Mapping[str, Any] = field(default_factory=dict)
+    instance_id: UUID | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class InstanceState:
+    """Another running instance of the case that the snapshot reaches into."""
+
+    id: UUID
+    definition_id: UUID
+    business_key: str | None = None
+    started_by: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,14 +86,16 @@ class ExecutionState:
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """One instance, as much of it as the command loaded.
+    """One instance, as much of it as the command loaded, and what it reaches of the others of its case (`others`).
 
-    Narrow (`whole` False): `scopes` is the chain from the token's scope up to the process, `tokens` the triggering
-    token, the tokens that own the scopes of the chain, and every token that is `joining` or `listening` in a scope of the
-    chain. `crowded` names the scopes of the chain that hold a token which is not in `tokens` (so these do not count).
+    Narrow (`whole` False): `scopes` is the chain from the token's scope up to the process, and on through the tokens that
+    called to the root's process; `tokens` the triggering token, the tokens that own the scopes of the chain, and every token
+    that is `joining` or `listening` in a scope of the chain; `others` the callers. `crowded` names the scopes of the chain
+    that hold a token which is not in `tokens` (so these do not count).
     `other_leaves`: the triggering token has leaves besides the one that triggered (boundary events, gateway siblings).
     `tasks`: the triggering token's open task, if the command loaded it; a boundary event that interrupts needs it.
-    Whole: every scope, token, open task, signal subscription and completed execution of the instance; `crowded` is empty.
+    Whole: every scope, token, open task, signal subscription and completed execution of the case, `others` all its running
+    instances but one; `crowded` is empty.
     """
 
     tenant_id: str
@@ -99,6 +113,7 @@ class Snapshot:
     signals: tuple[OpenSignal, ...] = ()  # oldest first, without the one that triggered
     executions: tuple[ExecutionState, ...] = ()
     started_by: str | None = None
+    others: tuple[InstanceState, ...] = ()
 
 
 class NeedsWholeInstance(Exception):
@@ -165,7 +180,7 @@ class Retried:
 
 @dataclass(frozen=True, slots=True)
 class Cancelled:
-    """A person cancels the instance. Needs a whole snapshot."""
+    """A person cancels the case. Needs a whole snapshot of its root."""
 
     reason: str = ""
 

@@ -15,16 +15,45 @@ from engine.core.values import Variable, native
 
 
 class Instance:
-    """A process instance, and the definition that it runs by. Each scope belongs to one."""
+    """A process instance, and the definition that it runs by. Each scope belongs to one.
 
-    __slots__ = ("_engine_names", "business_key", "definition", "id", "started_by")
+    `scope`: its process scope, owned by the token that called it, if it was called. `ended`: how it ended in this advance.
+    """
 
-    def __init__(self, id: UUID, definition: ProcessDefinition, business_key: str | None, started_by: str | None) -> None:
+    __slots__ = ("_engine_names", "business_key", "definition", "definition_id", "ended", "id", "scope", "started_by", "stored")
+
+    def __init__(
+        self,
+        id: UUID,
+        definition_id: UUID,
+        definition: ProcessDefinition,
+        business_key: str | None,
+        started_by: str | None,
+        *,
+        stored: bool,
+    ) -> None:
         self.id = id
+        self.definition_id = definition_id
         self.definition = definition
         self.business_key = business_key
         self.started_by = started_by
+        self.stored = stored
+        self.scope: Scope | None = None
+        self.ended: str | None = None  # completed | cancelled
         self._engine_names: dict[str, Any] | None = None
+
+    @property
+    def caller(self) -> Token | None:
+        """The token of the call activity; None for the root of the case."""
+        return self.scope.owner if self.scope is not None else None
+
+    @property
+    def depth(self) -> int:
+        """How many instances call each other down to this one; 1 for the root."""
+        depth, caller = 1, self.caller
+        while caller is not None:
+            depth, caller = depth + 1, caller.scope.instance.caller
+        return depth
 
     def engine_names(self, now: datetime) -> dict[str, Any]:
         """The names that the engine itself knows, hidden by variables of the same name."""
@@ -102,6 +131,15 @@ class Scope:
             self.own_copy = True
         self.variables[name] = variable  # type: ignore[index]  # a dict of ours since own_copy
 
+    def visible(self) -> dict[str, Variable]:
+        """Every variable that is seen from here; the inner one hides the outer one."""
+        seen: dict[str, Variable] = {}
+        scope: Scope | None = self
+        while scope is not None:
+            seen = {**scope.variables, **seen}
+            scope = scope.parent
+        return seen
+
     def holder_of(self, name: str) -> Scope:
         """The nearest scope up the chain that has the name, else the process scope."""
         scope = self
@@ -110,12 +148,12 @@ class Scope:
         return scope
 
     def path(self) -> tuple[UUID, ...]:
-        """The ids from the process scope to this one."""
+        """The ids from the root's process scope to this one, through the tokens that called."""
         ids = []
         scope: Scope | None = self
         while scope is not None:
             ids.append(scope.id)
-            scope = scope.parent
+            scope = scope.parent or (scope.owner.scope if scope.owner is not None else None)
         return tuple(reversed(ids))
 
 

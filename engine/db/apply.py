@@ -5,10 +5,11 @@ The statements are composed in `statements.py`; the guards are those of `locks.p
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal
+from functools import partial
 from typing import Any
 from uuid import UUID
 
@@ -16,11 +17,11 @@ import orjson
 import psycopg
 
 from engine.bpmn.definition import ProcessDefinition
-from engine.core.effects import Effects, Event, InvariantBroken
+from engine.core.effects import Effects, Event, Home, InvariantBroken
 from engine.core.snapshot import Snapshot
 from engine.db.locks import KEYS, TAKE_MESSAGE
 from engine.db.session import cursor_of
-from engine.db.statements import Mix, writing_statements
+from engine.db.statements import STARTS, Mix, writing_statements
 from engine.ids import new_id
 from engine.text import shortened, sort_key
 
@@ -57,6 +58,7 @@ class Change:
     parameters: Mapping[str, Any] = field(default_factory=dict)
     takes_message: UUID | None = None
     start_subscription: UUID | None = None  # which received it, and stays
+    called: Mapping[UUID, bool] = field(default_factory=dict)  # definitions that are called; whether as the newest of their key
 
     _statements: tuple[str, ...] | None = None  # composed once the effects are complete
 
@@ -73,7 +75,9 @@ class Change:
         return Mix(
             leaf=self.leaf,
             ended=e.ended is not None,
-            called=self.snapshot.instance_id != self.snapshot.root_id,
+            calls=bool(e.new_instances),
+            returns=bool(e.ended_instances),
+            several=bool(e.homes),
             scopes=bool(e.new_scopes),
             gone_scopes=bool(e.gone_scopes),
             counters=bool(e.counters),
@@ -136,8 +140,8 @@ def write(conn: psycopg.Connection[Any], change: Change) -> datetime | None:
         return None
     at: datetime = row[0]
     _expect_withdrawn(change.effects, row[1])
-    if len(statements) > 1:
-        cursor.execute(statements[1], {**parameters, "at": at})
+    for statement in statements[1:]:
+        cursor.execute(statement, {**parameters, "at": at})
     if change.takes_message is not None:
         _take_message(cursor, change, parameters)
     elif change.effects.subscriptions and len(statements) == 1:
@@ -163,6 +167,7 @@ def _expect_withdrawn(effects: Effects, withdrawn: int) -> None:
 
 def _parameters(change: Change) -> dict[str, Any]:
     snapshot, effects = change.snapshot, change.effects
+    rows = _own_rows if not effects.homes else partial(_rows_of_several, effects.homes, _own_home(change))
     parameters: dict[str, Any] = {
         **change.parameters,
         "root_id": snapshot.root_id,
@@ -178,29 +183,71 @@ def _parameters(change: Change) -> dict[str, Any]:
         "process_name": change.definition.name,
         "business_key": snapshot.business_key,
         "held": "suspended" if change.mark in ("suspending", "suspended") else None,
-        "history": _document([_event(event, change.actor) for event in effects.history]),
+        "history": _document(rows([_event(event, change.actor) for event in effects.history])),
     }
     for wanted, fill in _FILLS:
         if wanted(effects):
-            fill(parameters, effects)
+            fill(parameters, effects, rows)
     if change.leaf == "user_task" or effects.cancelled_tasks:
         own = [change.leaf_id] if change.leaf == "user_task" else []
         parameters["unlisted"] = [*own, *effects.cancelled_tasks]
         # Only who cancels the case has cancelled its tasks; who completes one task has not cancelled the others.
         parameters["withdrawn_by"] = change.actor if change.leaf == "instance" else "engine"
+    if effects.new_instances:
+        own_too = {} if change.leaf not in STARTS else {snapshot.definition_id: change.leaf == "start_newest"}
+        called = {**change.called, **own_too}
+        parameters["called"] = sorted(called)
+        parameters["called_newest"] = [definition for definition, newest in called.items() if newest]
     return parameters
 
 
-def _ended(p: dict[str, Any], e: Effects) -> None:
+_Rows = Callable[[Sequence[Any]], Sequence[Any]]
+
+
+def _own_rows(rows: Sequence[Any]) -> Sequence[Any]:
+    """All of one instance: the statement says which."""
+    return rows
+
+
+def _rows_of_several(homes: Mapping[UUID, Home], own: Home, rows: Sequence[Any]) -> Sequence[Any]:
+    """Each row with the instance that it belongs to."""
+    return [{**row, **_columns(homes.get(_place(row), own))} for row in map(_named, rows)]
+
+
+def _named(row: Any) -> Mapping[str, Any]:
+    return row if isinstance(row, dict) else {name: getattr(row, name) for name in row.__slots__}
+
+
+def _place(row: Mapping[str, Any]) -> Any:
+    """What says where a row belongs: an event's or delivery's instance, a leaf's token; tokens and scopes themselves."""
+    if "instance_id" in row:
+        return row["instance_id"]
+    return row["token_id"] if "token_id" in row and "path" not in row else row.get("id")
+
+
+def _columns(home: Home) -> dict[str, Any]:
+    return {name: getattr(home, name) for name in home.__slots__}
+
+
+def _own_home(change: Change) -> Home:
+    snapshot = change.snapshot
+    return Home(snapshot.instance_id, snapshot.definition_id, change.definition.name, snapshot.business_key)
+
+
+def _ended(p: dict[str, Any], e: Effects, rows: _Rows) -> None:
     p["ended"] = e.ended
     p["final"] = _document(dict(e.final_variables or {}))
 
 
-def _counters(p: dict[str, Any], e: Effects) -> None:
+def _instances(p: dict[str, Any], e: Effects, rows: _Rows) -> None:
+    p["instances"] = _document(e.new_instances)
+
+
+def _counters(p: dict[str, Any], e: Effects, rows: _Rows) -> None:
     p["counters"] = _document([{"id": scope, "counters": counters} for scope, counters in e.counters.items()])
 
 
-def _moved(p: dict[str, Any], e: Effects) -> None:
+def _moved(p: dict[str, Any], e: Effects, rows: _Rows) -> None:
     if len(e.moved_tokens) > 1 or e.moved_tokens[0].memory:
         p["moved"] = _document(e.moved_tokens)
         return
@@ -208,81 +255,83 @@ def _moved(p: dict[str, Any], e: Effects) -> None:
     p.update(moved_token=token.id, to_element=token.element_id, to_flow=token.flow_id, to_status=token.status)
 
 
-def _variables(p: dict[str, Any], e: Effects) -> None:
+def _variables(p: dict[str, Any], e: Effects, rows: _Rows) -> None:
     p["variables"] = _document(
         [{"scope_id": scope, "name": name, "type": v.type, "value": v.value} for (scope, name), v in e.variables.items()]
     )
 
 
-def _tasks(p: dict[str, Any], e: Effects) -> None:
-    rows = []
+def _tasks(p: dict[str, Any], e: Effects, rows: _Rows) -> None:
+    tasks = []
     for task in e.tasks:
         row: dict[str, Any] = {name: getattr(task, name) for name in task.__slots__}
         row["sort_key"] = sort_key(task.name)
-        rows.append(row)
-    p["tasks"] = _document(rows)
+        tasks.append(row)
+    p["tasks"] = _document(rows(tasks))
 
 
-def _subscriptions(p: dict[str, Any], e: Effects) -> None:
-    p["subscriptions"] = _document(e.subscriptions)
+def _subscriptions(p: dict[str, Any], e: Effects, rows: _Rows) -> None:
+    p["subscriptions"] = _document(rows(e.subscriptions))
     p["subscription_ids"] = [subscription.id for subscription in e.subscriptions]
     p["job_ids"] = [new_id() for _ in e.subscriptions]
 
 
-def _incidents(p: dict[str, Any], e: Effects) -> None:
-    p["incidents"] = _document(
-        [
-            {
-                "id": incident.id,
-                "kind": incident.kind,
-                "message": shortened(incident.message, ERROR_LENGTH),
-                "token_id": incident.token_id,
-                "element_id": incident.element_id,
-            }
-            for incident in e.incidents
-        ]
-    )
+def _incidents(p: dict[str, Any], e: Effects, rows: _Rows) -> None:
+    incidents = [
+        {
+            "id": incident.id,
+            "kind": incident.kind,
+            "message": shortened(incident.message, ERROR_LENGTH),
+            "token_id": incident.token_id,
+            "element_id": incident.element_id,
+        }
+        for incident in e.incidents
+    ]
+    p["incidents"] = _document(rows(incidents))
 
 
-def _resolved(p: dict[str, Any], e: Effects) -> None:
+def _resolved(p: dict[str, Any], e: Effects, rows: _Rows) -> None:
     # A token that fails again keeps its row, which the incidents member rewrites: one row, one member.
     again = {incident.token_id for incident in e.incidents}
     p["resolved"] = [token for token in e.resolved_incidents_of if token not in again]
 
 
-_FILLS: tuple[tuple[Callable[[Effects], Any], Callable[[dict[str, Any], Effects], None]], ...] = (
+_FILLS: tuple[tuple[Callable[[Effects], Any], Callable[[dict[str, Any], Effects, _Rows], None]], ...] = (
     (lambda e: e.ended, _ended),
-    (lambda e: e.new_scopes, lambda p, e: p.update(scopes=_document(e.new_scopes))),
+    (lambda e: e.new_instances, _instances),
+    (lambda e: e.ended_instances, lambda p, e, rows: p.update(ended_instances=_document(e.ended_instances))),
+    (lambda e: e.new_scopes, lambda p, e, rows: p.update(scopes=_document(rows(e.new_scopes)))),
     (lambda e: e.counters, _counters),
-    (lambda e: e.gone_scopes, lambda p, e: p.update(gone_scopes=e.gone_scopes)),
-    (lambda e: e.new_tokens, lambda p, e: p.update(tokens=_document(e.new_tokens))),
+    (lambda e: e.gone_scopes, lambda p, e, rows: p.update(gone_scopes=e.gone_scopes)),
+    (lambda e: e.new_tokens, lambda p, e, rows: p.update(tokens=_document(rows(e.new_tokens)))),
     (lambda e: e.moved_tokens, _moved),
-    (lambda e: e.gone_tokens, lambda p, e: p.update(gone_tokens=e.gone_tokens)),
-    (lambda e: e.memories, lambda p, e: p.update(memories=_document([{"id": t, "memory": m} for t, m in e.memories.items()]))),
+    (lambda e: e.gone_tokens, lambda p, e, rows: p.update(gone_tokens=e.gone_tokens)),
+    (lambda e: e.memories, lambda p, e, rows: p.update(memories=_document([{"id": t, "memory": m} for t, m in e.memories.items()]))),
     (lambda e: e.variables, _variables),
     (lambda e: e.tasks, _tasks),
-    (lambda e: e.cancelled_tasks, lambda p, e: p.update(cancelled=e.cancelled_tasks)),
-    (lambda e: e.jobs, lambda p, e: p.update(jobs=_document(e.jobs))),
-    (lambda e: e.external_tasks, lambda p, e: p.update(external_tasks=_document(e.external_tasks))),
+    (lambda e: e.cancelled_tasks, lambda p, e, rows: p.update(cancelled=e.cancelled_tasks)),
+    (lambda e: e.jobs, lambda p, e, rows: p.update(jobs=_document(rows(e.jobs)))),
+    (lambda e: e.external_tasks, lambda p, e, rows: p.update(external_tasks=_document(rows(e.external_tasks)))),
     (lambda e: e.subscriptions, _subscriptions),
-    (lambda e: e.gone_subscriptions, lambda p, e: p.update(gone_subscriptions=e.gone_subscriptions)),
-    (lambda e: e.throws, lambda p, e: p.update(throws=_document(e.throws))),
-    (lambda e: e.deliveries, lambda p, e: p.update(deliveries=_document(e.deliveries))),
+    (lambda e: e.gone_subscriptions, lambda p, e, rows: p.update(gone_subscriptions=e.gone_subscriptions)),
+    (lambda e: e.throws, lambda p, e, rows: p.update(throws=_document(e.throws))),
+    (lambda e: e.deliveries, lambda p, e, rows: p.update(deliveries=_document(rows(e.deliveries)))),
     (lambda e: e.incidents, _incidents),
     (lambda e: e.resolved_incidents_of, _resolved),
-    (lambda e: e.new_executions, lambda p, e: p.update(executions=_document(e.new_executions))),
-    (lambda e: e.moved_executions, lambda p, e: p.update(moved_executions=_document(e.moved_executions))),
-    (lambda e: e.handed_over, lambda p, e: p.update(handed_over=_document(e.handed_over))),
+    (lambda e: e.forgets, lambda p, e, rows: p.update(forgotten=[each.id for each in e.ended_instances])),
+    (lambda e: e.new_executions, lambda p, e, rows: p.update(executions=_document(rows(e.new_executions)))),
+    (lambda e: e.moved_executions, lambda p, e, rows: p.update(moved_executions=_document(e.moved_executions))),
+    (lambda e: e.handed_over, lambda p, e, rows: p.update(handed_over=_document(e.handed_over))),
     (
         lambda e: e.gone_executions or e.forgotten_scopes,
-        lambda p, e: p.update(gone_executions=e.gone_executions, forgotten_scopes=e.forgotten_scopes),
+        lambda p, e, rows: p.update(gone_executions=e.gone_executions, forgotten_scopes=e.forgotten_scopes),
     ),
 )
 
 
 def _event(event: Event, actor: str) -> dict[str, Any]:
     data = event.data
-    row = {
+    row: dict[str, Any] = {
         "kind": event.kind,
         "element_id": event.element_id,
         "actor": actor if event.kind in _PERSONAL else "engine",
@@ -291,6 +340,8 @@ def _event(event: Event, actor: str) -> dict[str, Any]:
     if "item_id" in data:
         row["item_id"] = data["item_id"]
         row["data"] = {name: value for name, value in data.items() if name != "item_id"}
+    if event.instance_id is not None:
+        row["instance_id"] = event.instance_id
     return row
 
 

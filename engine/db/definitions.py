@@ -117,8 +117,10 @@ def asks_the_time(conn: psycopg.Connection[Any], definition_id: UUID) -> bool:
 def reads_clock(definition: ProcessDefinition) -> bool:
     """Whether a step of this process may need the time of now: timers, due dates, or an expression that names it.
 
-    In doubt yes: any text with "now" in it counts.
+    In doubt yes: any text with "now" in it counts, and so does whatever may be called.
     """
+    if any(node.kind == "call_activity" for node in definition.nodes.values()):
+        return True
     return any(isinstance(part, TimerConfig) or _names_now(part) for part in _parts((definition.nodes, definition.flows)))
 
 

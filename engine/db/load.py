@@ -17,7 +17,7 @@ import orjson
 import psycopg
 from psycopg.types.json import set_json_loads
 
-from engine.core.snapshot import ExecutionState, OpenSignal, OpenTask, ScopeState, Snapshot, TokenState
+from engine.core.snapshot import ExecutionState, InstanceState, OpenSignal, OpenTask, ScopeState, Snapshot, TokenState
 from engine.core.values import Later, Variable, native
 from engine.db import locks
 from engine.db.session import cursor_of
@@ -348,6 +348,7 @@ def _snapshot(document: Mapping[str, Any], instance: Mapping[str, Any], whole: b
         signals=tuple(OpenSignal(UUID(row[0]), UUID(row[1]), row[2], row[3]) for row in document.get("signals") or ()),
         started_by=instance["started_by"],
         executions=tuple(_execution(*row) for row in document.get("executions") or ()),
+        others=tuple(InstanceState(UUID(row[0]), UUID(row[1]), row[2], row[3]) for row in document.get("others") or ()),
     )
 
 
@@ -358,6 +359,7 @@ def _scope(
     token_id: str | None,
     variables: Mapping[str, Any] | None,
     counters: Mapping[str, Any],
+    instance_id: str | None = None,
 ) -> ScopeState:
     return ScopeState(
         id=UUID(id),
@@ -366,6 +368,7 @@ def _scope(
         token_id=None if token_id is None else UUID(token_id),
         variables={name: Variable(*typed) if len(typed) == 2 else Later(typed[0]) for name, typed in (variables or {}).items()},
         counters=counters,
+        instance_id=None if instance_id is None else UUID(instance_id),
     )
 
 

@@ -6,7 +6,8 @@ The order (design, "Locks"). A command takes levels upwards only:
    checks of everybody else's child rows). Two deployments of one process key meet before it, on an advisory lock.
 2. process definitions, sorted by id: `DEFINITION` (FOR KEY SHARE) by whatever starts an instance, FOR UPDATE by
    suspension, deletion and a deployment over an older version. A definition stands for its start timers and start
-   subscriptions.
+   subscriptions. All that one statement calls are taken by it, sorted (`CALLING_ROOT`); under a root's lock they may come after
+   the leaf, because whoever takes a definition FOR UPDATE waits for no leaf of a case; never after the keys.
 3. the request row. In the one writing statement it comes after the leaf instead; that holds, because its key contains
    the target, so that a repeat meets its first at the same root or leaf.
 4. leaf rows of the case, in any order (`LEAF`): user task, job, external task, delivery, subscription, token.
@@ -71,10 +72,34 @@ DEFINITION = (
     "definition AS MATERIALIZED (SELECT id FROM process_definition WHERE id = %(definition_id)s AND status = 'active' FOR KEY SHARE)"
 )
 # The same by memory: it must still be the newest version that is not being deleted.
+_NEWER = (
+    "EXISTS (SELECT FROM process_definition n WHERE n.tenant_id = d.tenant_id AND n.key = d.key"
+    " AND n.version > d.version AND n.status <> 'deleting')"
+)
 NEWEST_DEFINITION = (
     "definition AS MATERIALIZED (SELECT d.id FROM process_definition d WHERE d.id = %(definition_id)s AND d.status = 'active'"
-    " AND NOT EXISTS (SELECT FROM process_definition n WHERE n.tenant_id = d.tenant_id AND n.key = d.key"
-    " AND n.version > d.version AND n.status <> 'deleting') FOR KEY SHARE OF d)"
+    f" AND NOT {_NEWER} FOR KEY SHARE OF d)"
+)
+
+
+# The same for what is called: every definition must be active, and those that were taken as the newest of their key must
+# still be that. Sorted, a start's own definition among them. The command goes on only if all of them were found.
+def _called(held: str) -> str:
+    return (
+        f"called AS MATERIALIZED (SELECT d.id FROM process_definition d{held} WHERE d.id = ANY (%(called)s) AND d.status = 'active'"
+        f" AND NOT (d.id = ANY (%(called_newest)s) AND {_NEWER}) ORDER BY d.id FOR KEY SHARE OF d)"
+    )
+
+
+_ALL_CALLED = "(SELECT count(*) FROM called) = cardinality(%(called)s)"
+CALLING_ROOT = (
+    ROOT_IF_REVISION.replace("root AS", "held AS", 1),
+    _called(", held"),
+    f"root AS MATERIALIZED (SELECT id FROM held WHERE {_ALL_CALLED})",
+)
+CALLING_START = (
+    _called(""),
+    f"definition AS MATERIALIZED (SELECT id FROM called WHERE id = %(definition_id)s AND {_ALL_CALLED})",
 )
 
 # Level 4: the leaf that triggered, guarded by its status and by all that leaf-only commands may have changed since the
@@ -191,6 +216,9 @@ FRAGMENTS: tuple[tuple[Level, str], ...] = (
     (Level.ROOT, ROOT_IF_REVISION),
     (Level.DEFINITION, DEFINITION),
     (Level.DEFINITION, NEWEST_DEFINITION),
+    (Level.ROOT, CALLING_ROOT[0]),
+    (Level.DEFINITION, CALLING_ROOT[1]),
+    (Level.DEFINITION, CALLING_START[0]),
     *((Level.LEAF, text) for text in LEAF.values()),
     (Level.LEAF, START_SUBSCRIPTION),
     (Level.LEAF, START_BY_THROW),

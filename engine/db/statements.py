@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from engine.db.locks import (
+    CALLING_ROOT,
+    CALLING_START,
     CASE,
     DEFINITION,
     GO_ON,
@@ -33,7 +35,9 @@ class Mix:
 
     leaf: str
     ended: bool = False
-    called: bool = False  # the instance is not the root
+    calls: bool = False  # instances begin that are called, under the locks of their definitions
+    returns: bool = False  # called instances end
+    several: bool = False  # rows of more than one instance; they say of which
     scopes: bool = False
     gone_scopes: bool = False
     counters: bool = False
@@ -64,24 +68,32 @@ class Mix:
 
 @lru_cache(maxsize=512)
 def writing_statements(mix: Mix) -> tuple[str, ...]:
-    """One statement for this mix, or two. The first returns one row (at, tasks withdrawn), or none: a guard found nothing."""
+    """One statement for this mix, or two, for rows of several instances at most three.
+
+    The first returns one row (at, tasks withdrawn), or none: a guard found nothing. The last takes the keys.
+    """
     asked = f"asked AS ({mix.request})" if mix.request else ""
     withdrawn = "(SELECT count(*) FROM withdrawn)" if mix.cancelled else "0"
     end = f"\nSELECT at, {withdrawn} FROM go"
     first = _guards(mix) + [text for wanted, text in _first_members(mix) if wanted]
     room = LIMIT_CHARACTERS - len(end) - len(asked) - sum(map(len, first)) - 2 * len(first) - len("WITH ,\n")
-    second = []
+    more: list[str] = []
     for text in (text for wanted, text in _other_members(mix) if wanted):
         if len(text) + 2 < room:
             first.append(text)
             room -= len(text) + 2
         else:
-            second.append(text)
+            more.append(text)
     whole = _joined([*first, asked] if asked else first, end)
-    if not second:
+    if not more:
         return (whole,)
     keys = KEYS_CALL if mix.subscriptions and not mix.keys_later else "0"
-    return whole, _joined([GO_ON, *second], f"\nSELECT {keys}")
+    last = f"\nSELECT {keys}"
+    rest = _joined([GO_ON, *more], last)
+    if len(rest) < LIMIT_CHARACTERS:
+        return whole, rest
+    half = len(more) // 2
+    return whole, _joined([GO_ON, *more[:half]], "\nSELECT 0"), _joined([GO_ON, *more[half:]], last)
 
 
 def _joined(members: list[str], end: str) -> str:
@@ -90,15 +102,16 @@ def _joined(members: list[str], end: str) -> str:
 
 def _guards(mix: Mix) -> list[str]:
     """The root and the leaf; or, for a new instance, its definition and what started it."""
-    if mix.leaf in _STARTS:
-        definition = NEWEST_DEFINITION if mix.leaf == "start_newest" else DEFINITION
-        return [definition, *_STARTS[mix.leaf], _STARTED_AND_ENDED if mix.ended else _STARTED]
-    return [ROOT_IF_REVISION, LEAF[mix.leaf], *_bump(mix)]
+    if mix.leaf in STARTS:
+        newest = NEWEST_DEFINITION if mix.leaf == "start_newest" else DEFINITION
+        definition = CALLING_START if mix.calls else (newest,)
+        return [*definition, *STARTS[mix.leaf], _STARTED_AND_ENDED if mix.ended else _STARTED]
+    return [*(CALLING_ROOT if mix.calls else (ROOT_IF_REVISION,)), LEAF[mix.leaf], _BUMPED.format(_ENDING if mix.ended else "")]
 
 
 # Re-checked under the definition's lock, which stands for its start timers and start subscriptions: a deployment that
 # takes them away waits.
-_STARTS = {
+STARTS = {
     "start": ["cause AS (SELECT id FROM definition)"],
     "start_newest": ["cause AS (SELECT id FROM definition)"],
     "start_by_job": [
@@ -122,52 +135,53 @@ _STARTED_AND_ENDED = _NEW_INSTANCE.format(
     columns=", status, ended_at, ended_by, final_variables", values=", %(ended)s, c.at, %(actor)s, %(final)s::jsonb"
 )
 
-_ENDING = "status = %(ended)s, mark = NULL, ended_at = go.at, ended_by = %(actor)s, final_variables = %(final)s::jsonb"
-
-
-def _bump(mix: Mix) -> list[str]:
-    bump = "bumped AS (UPDATE process_instance p SET revision = revision + 1{} FROM go WHERE p.id = %(root_id)s)"
-    if not mix.ended:
-        return [bump.format("")]
-    if not mix.called:
-        return [bump.format(", " + _ENDING)]
-    return [bump.format(""), f"ended AS (UPDATE process_instance p SET {_ENDING} FROM go WHERE p.id = %(instance_id)s)"]
+_BUMPED = "bumped AS (UPDATE process_instance p SET revision = revision + 1{} FROM go WHERE p.id = %(root_id)s)"
+_ENDING = ", status = %(ended)s, mark = NULL, ended_at = go.at, ended_by = %(actor)s, final_variables = %(final)s::jsonb"
 
 
 def _first_members(mix: Mix) -> list[tuple[bool, str]]:
     """What others hang from by foreign key, what must be seen to be done, and the subscriptions, whose keys come last."""
+    at = int(mix.several)
     return [
-        (mix.scopes, _SCOPES),
+        (mix.calls, _INSTANCES),
+        (mix.returns, _RETURNED),
+        (mix.scopes, _SCOPES[at]),
         (mix.counters, _COUNTERS),
         (mix.gone_scopes, "unscoped AS (DELETE FROM scope s USING go WHERE s.id = ANY (%(gone_scopes)s))"),
-        (mix.tokens, _TOKENS if not mix.remember else _TOKENS_WITH_MEMORY),
+        (mix.tokens, (_TOKENS_WITH_MEMORY if mix.remember else _TOKENS)[at]),
         (mix.moved == 1, _MOVED_ONE),
         (mix.moved == 2, _MOVED_MANY if not mix.remember else _MOVED_WITH_MEMORY),
         (mix.memories, _MEMORIES),
         (mix.gone_tokens, "gone AS (DELETE FROM token t USING go WHERE t.id = ANY (%(gone_tokens)s))"),
-        (mix.variables, _VARIABLES),
+        (mix.variables and not mix.several, _VARIABLES),
         (mix.cancelled, _WITHDRAWN),
         (mix.cancelled or mix.leaf == "user_task", _UNLISTED),
         (mix.gone_subscriptions, "unsubscribed AS (DELETE FROM subscription s USING go WHERE s.id = ANY (%(gone_subscriptions)s))"),
-        (mix.subscriptions, _SUBSCRIPTIONS),
-        (True, _HISTORY),
+        (mix.subscriptions, _SUBSCRIPTIONS[at]),
+        (not mix.several, _HISTORY[at]),
     ]
 
 
 def _other_members(mix: Mix) -> list[tuple[bool, str]]:
+    at = int(mix.several)
     return [
-        (mix.tasks, f"{_TASKS},\n{_ENTRIES}"),
-        (mix.jobs, _JOBS),
+        (mix.variables and mix.several, _VARIABLES),  # these texts are longer
+        (mix.several, _HISTORY[at]),
+        (mix.tasks, f"{_TASKS[at]},\n{_ENTRIES}"),
+        (mix.jobs, _JOBS[at]),
         (mix.resolved, "resolved AS (DELETE FROM incident i USING go WHERE i.token_id = ANY (%(resolved)s))"),
-        (mix.incidents, _INCIDENTS),
-        (mix.external_tasks, _EXTERNAL_TASKS),
-        (mix.deliveries, _DELIVERIES),
+        (mix.incidents, _INCIDENTS[at]),
+        (mix.external_tasks, _EXTERNAL_TASKS[at]),
+        (mix.deliveries, _DELIVERIES[at]),
         (mix.throws, _THROWS),
-        (mix.executions, _EXECUTIONS),
+        (mix.executions, _EXECUTIONS[at]),
         (mix.moved_executions, _MOVED_EXECUTIONS),
         (mix.handed_over, _HANDED_OVER),
         (mix.gone_executions, _GONE_EXECUTIONS),
-        (mix.forgets, "forgotten AS (DELETE FROM completed_execution x USING go WHERE x.instance_id = go.instance_id)"),
+        (
+            mix.forgets,
+            "forgotten AS (DELETE FROM completed_execution x USING go WHERE x.instance_id = ANY (go.root_id || %(forgotten)s::uuid[]))",
+        ),
     ]
 
 
@@ -176,20 +190,54 @@ def _rows(table: str, name: str) -> str:
     return f"FROM go, jsonb_populate_recordset(NULL::{table}, %({name})s) u"
 
 
+def _both(text: str) -> tuple[str, str]:
+    """A member for rows of one instance, that of `go`, and for rows that say which is theirs. `{name}`: a key of these."""
+    return text.format_map(_ONE), text.format_map(_SEVERAL)
+
+
 # Why a new item may not be taken yet: its case is suspended, or its topic or definition is paused.
-_HELD = (
+_PAUSED = (
     "array_remove(ARRAY[%(held)s, CASE WHEN EXISTS (SELECT FROM pause p WHERE p.tenant_id = go.tenant_id AND"
-    " (p.kind = {kind} AND p.topic = {topic} OR p.kind = 'definition' AND p.topic = %(definition_key)s)) THEN 'paused' END], NULL)"
+    " (p.kind = {kind} AND p.topic = {topic} OR p.kind = 'definition' AND p.topic = {key})) THEN 'paused' END], NULL)"
+)
+_ITEMS = {"held_job": ("u.kind", "u.topic"), "held_external": ("'external_task'", "u.topic"), "held_delivery": ("u.kind", "''")}
+_ONE = {
+    "case": "go.*",
+    "instance": "go.instance_id",
+    "process": "%(process_name)s, %(business_key)s",
+    "columns": "",
+    **{name: _PAUSED.format(kind=kind, topic=topic, key="%(definition_key)s") for name, (kind, topic) in _ITEMS.items()},
+}
+_KEY = "(SELECT d.key FROM process_definition d WHERE d.id = u.definition_id)"
+_SEVERAL = {
+    "case": "go.tenant_id, u.instance_id, go.root_id, u.definition_id, go.at",
+    "instance": "u.instance_id",
+    "process": "u.process_name, u.business_key",
+    "columns": ", instance_id uuid, definition_id uuid",
+    **{name: _PAUSED.format(kind=kind, topic=topic, key=_KEY) for name, (kind, topic) in _ITEMS.items()},
+}
+
+_INSTANCES = (
+    "instances AS (INSERT INTO process_instance (id, tenant_id, root_id, parent_id, parent_token_id, definition_id, business_key,"
+    " started_by, started_at, status, ended_at, ended_by, final_variables)"
+    " SELECT u.id, go.tenant_id, go.root_id, u.parent_id, u.parent_token_id, u.definition_id, u.business_key, u.started_by, go.at,"
+    " u.status, CASE WHEN u.status <> 'running' THEN go.at END, CASE WHEN u.status <> 'running' THEN %(actor)s END, u.final_variables "
+    + _rows("process_instance", "instances")
+    + ")"
+)
+_RETURNED = (
+    "returned AS (UPDATE process_instance p SET status = u.status, ended_at = go.at, ended_by = %(actor)s,"
+    " final_variables = u.final_variables " + _rows("process_instance", "ended_instances") + " WHERE p.id = u.id)"
 )
 
-_SCOPES = (
+_SCOPES = _both(
     "scopes AS (INSERT INTO scope (id, instance_id, parent_id, token_id, element_id, path, counters)"
-    " SELECT u.id, go.instance_id, u.parent_id, u.token_id, u.element_id, u.path, u.counters " + _rows("scope", "scopes") + ")"
+    " SELECT u.id, {instance}, u.parent_id, u.token_id, u.element_id, u.path, u.counters " + _rows("scope", "scopes") + ")"
 )
 _COUNTERS = "counted AS (UPDATE scope s SET counters = u.counters " + _rows("scope", "counters") + " WHERE s.id = u.id)"
-_TOKENS = (
+_TOKENS = _both(
     "tokens AS (INSERT INTO token (id, instance_id, root_id, scope_id, element_id, flow_id, status, arrived_at)"
-    " SELECT u.id, go.instance_id, go.root_id, u.scope_id, u.element_id, u.flow_id, u.status, go.at " + _rows("token", "tokens") + ")"
+    " SELECT u.id, {instance}, go.root_id, u.scope_id, u.element_id, u.flow_id, u.status, go.at " + _rows("token", "tokens") + ")"
 )
 _MOVED_ONE = (
     "moved AS (UPDATE token t SET element_id = %(to_element)s, flow_id = %(to_flow)s, status = %(to_status)s,"
@@ -201,7 +249,7 @@ _MOVED_MANY = (
     + " WHERE t.id = u.id)"
 )
 # What a token remembers is written only where one does: no other process pays for it.
-_TOKENS_WITH_MEMORY = _TOKENS.replace("arrived_at)", "arrived_at, memory)").replace("go.at FROM", "go.at, u.memory FROM")
+_TOKENS_WITH_MEMORY = [text.replace("arrived_at)", "arrived_at, memory)").replace("go.at FROM", "go.at, u.memory FROM") for text in _TOKENS]
 _MOVED_WITH_MEMORY = _MOVED_MANY.replace("arrived_at = go.at", "arrived_at = go.at, memory = u.memory")
 _MEMORIES = "remembered AS (UPDATE token t SET memory = u.memory " + _rows("token", "memories") + " WHERE t.id = u.id)"
 # A JSON null arrives as an SQL NULL.
@@ -215,20 +263,20 @@ _WITHDRAWN = (
     " version = version + 1 FROM go WHERE t.id = ANY (%(cancelled)s) AND t.status IN ('open', 'claimed') RETURNING t.id)"
 )
 _UNLISTED = "unlisted AS (DELETE FROM inbox_entry e USING go WHERE e.task_id = ANY (%(unlisted)s))"
-_SUBSCRIPTIONS = (
+_SUBSCRIPTIONS = _both(
     f"subscriptions AS (INSERT INTO subscription (id, {CASE}, created_at, kind, message_name, correlation_key, token_id, element_id)"
-    " SELECT u.id, go.*, u.kind, u.message_name, u.correlation_key, u.token_id, u.element_id "
+    " SELECT u.id, {case}, u.kind, u.message_name, u.correlation_key, u.token_id, u.element_id "
     + _rows("subscription", "subscriptions")
     + ")"
 )
-_HISTORY = (
+_HISTORY = _both(
     f"noted AS (INSERT INTO history ({CASE}, at, kind, element_id, actor, item_id, data)"
-    " SELECT go.*, u.kind, u.element_id, u.actor, u.item_id, u.data " + _rows("history", "history") + ")"
+    " SELECT {case}, u.kind, u.element_id, u.actor, u.item_id, u.data " + _rows("history", "history") + ")"
 )
-_TASKS = (
+_TASKS = _both(
     f"tasks AS (INSERT INTO user_task (id, {CASE}, created_at, token_id, element_id, name, sort_key, process_name, business_key, about,"
     " status, assignee, assigned_at, assigned_by, candidate_users, candidate_groups, priority, due_at, follow_up_at)"
-    " SELECT u.id, go.*, u.token_id, u.element_id, u.name, u.sort_key, %(process_name)s, %(business_key)s, u.about,"
+    " SELECT u.id, {case}, u.token_id, u.element_id, u.name, u.sort_key, {process}, u.about,"
     " CASE WHEN u.assignee IS NULL THEN 'open' ELSE 'claimed' END, u.assignee, CASE WHEN u.assignee IS NOT NULL THEN go.at END,"
     " CASE WHEN u.assignee IS NOT NULL THEN 'engine' END, u.candidate_users, u.candidate_groups, u.priority, u.due_at, u.follow_up_at "
     + _rows("user_task", "tasks")
@@ -238,36 +286,34 @@ _ENTRIES = (
     "entries AS (INSERT INTO inbox_entry (task_id, tenant_id, created_at, kind, name) SELECT t.id, t.tenant_id, t.created_at, c.*"
     " FROM tasks t, LATERAL (SELECT 'user', unnest(t.candidate_users) UNION SELECT 'group', unnest(t.candidate_groups)) c)"
 )
-_JOBS = (
+_JOBS = _both(
     f"jobs AS (INSERT INTO job (id, {CASE}, created_at, kind, topic, token_id, element_id, due_at, available_at, priority, level,"
     " held, lease_seconds, max_attempts, retry, lock_first, payload)"
-    " SELECT u.id, go.*, u.kind, u.topic, u.token_id, u.element_id, d.due, greatest(d.due, go.at), u.priority, u.priority,"
-    f" {_HELD.format(kind='u.kind', topic='u.topic')}, u.lease_seconds, u.max_attempts, u.retry, u.lock_first, u.payload"
+    " SELECT u.id, {case}, u.kind, u.topic, u.token_id, u.element_id, d.due, greatest(d.due, go.at), u.priority, u.priority,"
+    " {held_job}, u.lease_seconds, u.max_attempts, u.retry, u.lock_first, u.payload"
     " FROM go, jsonb_to_recordset(%(jobs)s) AS u (id uuid, kind text, topic text, token_id uuid, element_id text,"
     " due_at timestamptz, due_in_seconds float8, priority smallint, max_attempts int, retry text, lease_seconds int,"
-    " lock_first boolean, payload jsonb),"
+    " lock_first boolean, payload jsonb{columns}),"
     " LATERAL (SELECT coalesce(u.due_at, go.at + make_interval(secs => coalesce(u.due_in_seconds, 0))) AS due) d)"
 )
 # A token that fails again keeps its one incident, with the new reason.
-_INCIDENTS = (
+_INCIDENTS = _both(
     f"incidents AS (INSERT INTO incident (id, {CASE}, created_at, kind, message, token_id, element_id)"
-    " SELECT u.id, go.*, u.kind, u.message, u.token_id, u.element_id "
+    " SELECT u.id, {case}, u.kind, u.message, u.token_id, u.element_id "
     + _rows("incident", "incidents")
     + " ON CONFLICT (token_id) DO UPDATE SET kind = excluded.kind, message = excluded.message, created_at = excluded.created_at)"
 )
-_EXTERNAL_TASKS = (
+_EXTERNAL_TASKS = _both(
     f"external_tasks AS (INSERT INTO external_task (id, {CASE}, created_at, topic, token_id, element_id, due_at, available_at,"
     " priority, level, held, max_attempts, retry, lock_first, payload)"
-    " SELECT u.id, go.*, u.topic, u.token_id, u.element_id, go.at, go.at, u.priority, u.priority,"
-    f" {_HELD.format(kind=chr(39) + 'external_task' + chr(39), topic='u.topic')}, u.max_attempts, u.retry, u.lock_first, u.payload "
-    + _rows("external_task", "external_tasks")
-    + ")"
+    " SELECT u.id, {case}, u.topic, u.token_id, u.element_id, go.at, go.at, u.priority, u.priority,"
+    " {held_external}, u.max_attempts, u.retry, u.lock_first, u.payload " + _rows("external_task", "external_tasks") + ")"
 )
-_DELIVERIES = (
+_DELIVERIES = _both(
     f"deliveries AS (INSERT INTO delivery (id, {CASE}, created_at, kind, destination, element_id, due_at, available_at, held,"
     " max_attempts, retry, request)"
-    " SELECT u.id, go.*, u.kind, u.destination, u.element_id, go.at, go.at,"
-    f" {_HELD.format(kind='u.kind', topic=chr(39) * 2)}, u.max_attempts, u.retry, u.request " + _rows("delivery", "deliveries") + ")"
+    " SELECT u.id, {case}, u.kind, u.destination, u.element_id, go.at, go.at,"
+    " {held_delivery}, u.max_attempts, u.retry, u.request " + _rows("delivery", "deliveries") + ")"
 )
 # It hangs off nothing: it outlives the case that threw it, and the definition.
 _THROWS = (
@@ -278,9 +324,9 @@ _THROWS = (
 )
 # Completed executions that can be compensated. An execution that others lie within takes them along by cascade when it goes;
 # those that a statement moves elsewhere are gone from it by then, since cascades follow at the end of the statement.
-_EXECUTIONS = (
+_EXECUTIONS = _both(
     "executions AS (INSERT INTO completed_execution (id, instance_id, scope_id, within_id, element_id, number, completed_at, variables)"
-    " SELECT u.id, go.instance_id, u.scope_id, u.within_id, u.element_id, u.number, go.at, u.variables "
+    " SELECT u.id, {instance}, u.scope_id, u.within_id, u.element_id, u.number, go.at, u.variables "
     + _rows("completed_execution", "executions")
     + ")"
 )

@@ -50,7 +50,10 @@ UNSUPPORTED = [
     ('<scriptTask id="x" scriptFormat="javascript"><script>a = 1</script></scriptTask>', "scriptTask 'x' has a script in javascript"),
     ('<businessRuleTask id="x" camunda:decisionRef="dish"/>', "refers to the decision table 'dish'"),
     (f'<businessRuleTask id="x">{TABLE_CALLED}</businessRuleTask>', "the decision table 'dish'"),
-    ('<callActivity id="x" calledElement="q"/>', "callActivity 'x'"),
+    ('<callActivity id="x"/>', "callActivity 'x' says nowhere what it calls"),
+    ('<callActivity id="x" calledElement="q" camunda:calledElementBinding="versionTag"/>', "has the binding 'versionTag'"),
+    ('<callActivity id="x" calledElement="q" camunda:calledElementBinding="version"/>', "does not say which"),
+    ('<callActivity id="x" calledElement="q" camunda:variableMappingClass="org.x"/>', "has the attribute variableMappingClass"),
     ('<intermediateThrowEvent id="x"><signalEventDefinition/></intermediateThrowEvent>', "names no signal"),
     (
         '<intermediateCatchEvent id="x"><signalEventDefinition signalRef="s"/></intermediateCatchEvent>',

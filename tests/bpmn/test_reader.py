@@ -36,7 +36,9 @@ def test_a_model_with_one_of_everything_is_read() -> None:
     assert (found.key, found.name, found.documentation) == ("every_element", "Every element", "One of everything that is supported.")
     more = [definition(model(name)) for name in ("more_elements", "in_no_required_order", "compensation")]
     kinds = frozenset().union(*(row.kinds for row in support.TABLE.values()))
-    assert {node.kind for each in (found, *more) for node in each.nodes.values()} == kinds
+    calling = read_files([("calls", model("an_order_calls_a_check"))]).definitions
+    every = (found, *more, *(each for _, each in calling))
+    assert {node.kind for each in every for node in each.nodes.values()} == kinds
     assert found.starts == {None: ("start", "start_nightly", "start_by_message"), "pick": ("pick_start",)}
     assert found.nodes["reserve"].parent == found.nodes["none_left"].parent == "pick"
     assert found.nodes["pick"].attached == ("remind", "halted")

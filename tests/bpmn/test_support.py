@@ -10,6 +10,7 @@ from engine.bpmn import coverage, support
 from engine.bpmn.definition import (
     AdHocConfig,
     BoundaryConfig,
+    CallConfig,
     CatchConfig,
     ComplexGatewayConfig,
     EndConfig,
@@ -80,8 +81,10 @@ def test_every_kind_has_the_configuration_that_it_documents() -> None:
         "receive_task": ReceiveTaskConfig,
         "script_task": ScriptConfig,
         "business_rule_task": ServiceTaskConfig,
+        "call_activity": CallConfig,
     }
-    read = read_files([(name, model(name)) for name in ("every_element", "more_elements", "in_no_required_order", "compensation")])
+    models = ("every_element", "more_elements", "in_no_required_order", "compensation", "an_order_calls_a_check")
+    read = read_files([(name, model(name)) for name in models])
     assert {node.kind: type(node.config) for _, definition in read.definitions for node in definition.nodes.values()} == expected
 
 

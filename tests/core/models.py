@@ -15,6 +15,7 @@ from engine.bpmn.compensation import compensable
 from engine.bpmn.definition import (
     AdHocConfig,
     BoundaryConfig,
+    CallConfig,
     CatchConfig,
     CompensateConfig,
     ComplexGatewayConfig,
@@ -59,6 +60,17 @@ def terminate() -> Node:
 def message_end(name: str, destination: str, body: str | None = None) -> Node:
     message = MessageConfig(parse(name), destination=parse(destination), body=parse(body) if body else None)
     return Node("", "end_event", config=EndConfig(message=message))
+
+
+def call(process: str, **config: Any) -> Node:
+    """A call activity. What is mapped is written as text: `${...}` is an expression, else it names a variable."""
+    for mapped in ("inputs", "results"):
+        config[mapped] = tuple((to, parse(value) if "{" in value else value) for to, value in config.get(mapped, {}).items())
+    for mapped in ("locals", "outputs"):
+        config[mapped] = tuple((to, parse(value)) for to, value in config.get(mapped, {}).items())
+    for name in ("business_key", "version"):
+        config[name] = parse(config[name]) if name in config else None
+    return Node("", "call_activity", config=CallConfig(parse(process), **config))
 
 
 def by_event() -> Node:

@@ -1,12 +1,13 @@
 """A token that cannot go on rests at an incident; a retry goes on from there; a cancel ends everything."""
 
+from dataclasses import replace
 from uuid import UUID
 
 import pytest
 
 from engine.core.advance import advance
 from engine.core.effects import InvariantBroken
-from engine.core.snapshot import Cancelled, Completed, NeedsWholeInstance, Retried, ScopeState
+from engine.core.snapshot import Cancelled, Completed, NeedsWholeInstance, Retried
 from engine.core.values import typed
 from engine.expressions import parse
 from tests.core.models import boundary, end, model, par, service, start, user
@@ -18,7 +19,7 @@ DECISION = model("start -> a -> xor -> b -> end", "xor -> c -> end", conditions=
 def set_variable(run: World, name: str, value: object) -> None:
     """As an operator's edit would."""
     (scope,) = run.scopes.values()
-    run.scopes[scope.id] = ScopeState(scope.id, None, None, None, {**scope.variables, name: typed(value)})
+    run.scopes[scope.id] = replace(scope, variables={**scope.variables, name: typed(value)})
 
 
 def test_a_retry_after_the_variable_was_set_goes_on_with_the_same_token() -> None:

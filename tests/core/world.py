@@ -14,7 +14,8 @@ from uuid import UUID
 
 from engine.bpmn.definition import ProcessDefinition
 from engine.core.advance import advance
-from engine.core.effects import Effects, NewExternalTask, NewIncident, NewJob, NewSubscription, NewTask
+from engine.core.effects import Effects, NewExternalTask, NewIncident, NewInstance, NewJob, NewSubscription, NewTask
+from engine.core.known import Call, Called, Known, NeedsDefinition, NotCallable
 from engine.core.snapshot import (
     Cancelled,
     Completed,
@@ -22,6 +23,7 @@ from engine.core.snapshot import (
     ErrorThrown,
     EventOccurred,
     ExecutionState,
+    InstanceState,
     NeedsWholeInstance,
     OpenSignal,
     OpenTask,
@@ -39,14 +41,28 @@ Leaf = NewTask | NewJob | NewExternalTask | NewSubscription | NewIncident
 
 
 class World:
-    """One instance of `definition` and the verbs that tests use on it. Elements are named by their ids."""
+    """One case of `definition` and the verbs that tests use on it. Elements are named by their ids.
 
-    def __init__(self, definition: ProcessDefinition, *, business_key: str | None = None, started_by: str | None = "ada") -> None:
+    `library`: the processes that it may call, by key; a test may change it.
+    """
+
+    def __init__(
+        self,
+        definition: ProcessDefinition,
+        *,
+        business_key: str | None = None,
+        started_by: str | None = "ada",
+        library: dict[str, ProcessDefinition] | None = None,
+    ) -> None:
         self.definition = definition
+        self.library = library if library is not None else {}
         self.business_key, self.started_by = business_key, started_by
         self.now = NOW
         self.numbers = count(1)
         self.instance_id = self.new_id()
+        self.definitions = {UUID(int=0): definition}
+        self.instances = {self.instance_id: InstanceState(self.instance_id, UUID(int=0), business_key, started_by)}
+        self.called: dict[UUID, NewInstance] = {}  # every one that ever was, as it is now
         self.tokens: dict[UUID, TokenState] = {}
         self.scopes: dict[UUID, ScopeState] = {}
         self.leaves: dict[UUID, Leaf] = {}
@@ -139,7 +155,7 @@ class World:
     @property
     def variables(self) -> dict[str, Any]:
         """Those of the process scope, as Python values."""
-        process = next(scope for scope in self.scopes.values() if scope.parent_id is None)
+        process = next(scope for scope in self.scopes.values() if scope.instance_id == self.instance_id)
         return {name: native(variable) for name, variable in process.variables.items()}
 
     def new(self, *kinds: str) -> list[str]:
@@ -152,9 +168,10 @@ class World:
         """One command: the triggering row goes, the core decides on a narrow snapshot or else on the whole, rows change."""
         if leaf is not None:
             del self.leaves[leaf.id]
+        instance = self._instance_of(trigger)
         self.last = effects = self.decide(trigger, leaf)
         effects.check()
-        self.apply(effects)
+        self.apply(effects, instance)
         self.revision += not isinstance(trigger, Started)
         return self
 
@@ -167,8 +184,10 @@ class World:
             for each in self.leaves.values()
             if isinstance(each, NewSubscription) and each.kind == "signal"
         )
-        whole = Snapshot(**self._ids(), scopes=self.scopes, tokens=self.tokens, whole=True, tasks=tasks, signals=signals, **others)
-        whole = replace(whole, executions=tuple(self.executions.values()))
+        instance = self._instance_of(trigger)
+        rest = tuple(each for each in self.instances.values() if each.id != instance)
+        seen = {"scopes": self.scopes, "tokens": self.tokens, "tasks": tasks, "signals": signals, "others": rest}
+        whole = Snapshot(**self._ids(instance), **seen, executions=tuple(self.executions.values()), whole=True, **others)
         first_id = next(self.numbers)
         self.numbers = count(first_id)
         narrow = self.narrow(trigger, leaf)
@@ -196,11 +215,16 @@ class World:
             chain[scope.id] = scope
             if scope.token_id is not None:
                 tokens[scope.token_id] = self.tokens[scope.token_id]
-            scope = self.scopes.get(scope.parent_id) if scope.parent_id else None
+            outer = scope.parent_id or (self.tokens[scope.token_id].scope_id if scope.token_id else None)
+            scope = self.scopes.get(outer) if outer else None
         quiet = ("joining", "listening")
         tokens |= {each.id: each for each in self.tokens.values() if each.status in quiet and each.scope_id in chain}
         crowded = frozenset(each.scope_id for each in self.tokens.values() if each.id not in tokens) & frozenset(chain)
-        return Snapshot(**self._ids(), scopes=chain, tokens=tokens, crowded=crowded, **self._others(trigger, leaf))
+        instance = self._instance_of(trigger)
+        callers = {each.instance_id for each in chain.values()} - {instance}
+        others = tuple(each for each in self.instances.values() if each.id in callers)
+        leaves = self._others(trigger, leaf)
+        return Snapshot(**self._ids(instance), scopes=chain, tokens=tokens, crowded=crowded, others=others, **leaves)
 
     def _advance_leanly(self, narrow: Snapshot, trigger: Trigger, first_id: int) -> Effects:
         """With lists and objects left in the database first."""
@@ -213,16 +237,42 @@ class World:
             return self._advance(narrow, trigger)
 
     def _advance(self, snapshot: Snapshot, trigger: Trigger) -> Effects:
-        return advance(self.definition, snapshot, trigger, now=self.now, new_id=self.new_id)
+        """What is called is found one call after the other, as a command finds it."""
+        first_id, calls = next(self.numbers), dict[Call, Called | NotCallable]()
+        while True:
+            self.numbers = count(first_id)
+            known = Known(self.definitions, calls)
+            definition = self.definitions[snapshot.definition_id]
+            try:
+                return advance(definition, snapshot, trigger, now=self.now, new_id=self.new_id, known=known)
+            except NeedsDefinition as needed:
+                assert needed.call not in calls, f"{needed.call} was answered already"
+                calls[needed.call] = self._find(needed.call)
 
-    def _ids(self) -> dict[str, Any]:
+    def _find(self, call: Call) -> Called | NotCallable:
+        found = self.library.get(call.key)
+        if found is None:
+            return NotCallable(f"no process {call.key}")
+        for key, known in self.definitions.items():
+            if known is found:
+                return Called(key, known)
+        self.definitions[UUID(int=1_000_000 + len(self.definitions))] = found
+        return self._find(call)
+
+    def _instance_of(self, trigger: Trigger) -> UUID:
+        token = self.tokens.get(getattr(trigger, "token_id", None))  # type: ignore[arg-type]
+        instance = self.scopes[token.scope_id].instance_id if token else None
+        return instance or self.instance_id
+
+    def _ids(self, instance_id: UUID) -> dict[str, Any]:
+        instance = self.instances[instance_id]
         return {
             "tenant_id": "",
-            "instance_id": self.instance_id,
+            "instance_id": instance_id,
             "root_id": self.instance_id,
-            "definition_id": UUID(int=0),
-            "business_key": self.business_key,
-            "started_by": self.started_by,
+            "definition_id": instance.definition_id,
+            "business_key": instance.business_key,
+            "started_by": instance.started_by,
             "revision": self.revision,
         }
 
@@ -230,8 +280,10 @@ class World:
         token_id = getattr(trigger, "token_id", None)
         return {"other_leaves": any(each.token_id == token_id and each is not leaf for each in self.leaves.values())}
 
-    def apply(self, effects: Effects) -> None:
+    def apply(self, effects: Effects, instance_id: UUID) -> None:
         """Deletes with their cascades, then moves, then inserts. A task that loses its token without being named is an error."""
+        homes = {key: home.instance_id for key, home in effects.homes.items()}
+        self._apply_instances(effects)
         for task_id in effects.cancelled_tasks:
             del self.leaves[task_id]
         for subscription in effects.gone_subscriptions:
@@ -252,7 +304,10 @@ class World:
         for token_id, memory in effects.memories.items():
             self.tokens[token_id] = replace(self.tokens[token_id], memory=memory)
         for opened in effects.new_scopes:
-            self.scopes[opened.id] = ScopeState(opened.id, opened.parent_id, opened.element_id, opened.token_id, {}, opened.counters)
+            home = homes.get(opened.id, instance_id)
+            self.scopes[opened.id] = ScopeState(opened.id, opened.parent_id, opened.element_id, opened.token_id, {}, opened.counters, home)
+        for opened in effects.new_scopes:
+            assert opened.path[-1] == opened.id and len(opened.path) == self._depth(opened.id)
         for scope_id, counters in effects.counters.items():
             self.scopes[scope_id] = replace(self.scopes[scope_id], counters=counters)
         for (scope_id, name), variable in effects.variables.items():
@@ -260,6 +315,7 @@ class World:
             self.scopes[scope_id] = replace(scope, variables={**scope.variables, name: variable})
         for leaf in (*effects.tasks, *effects.jobs, *effects.external_tasks, *effects.subscriptions, *effects.incidents):
             assert leaf.token_id in self.tokens, f"{leaf} hangs off a token that is not there"
+            assert homes.get(leaf.token_id, instance_id) == self.scopes[self.tokens[leaf.token_id].scope_id].instance_id
             self.leaves[leaf.id] = leaf
         self._keep_executions(effects)
         self.deliveries += effects.deliveries
@@ -300,6 +356,23 @@ class World:
             for inner in [row.id for row in self.executions.values() if row.within_id == execution_id]:
                 self._delete_execution(inner)
 
+    def _apply_instances(self, effects: Effects) -> None:
+        for called in effects.new_instances:
+            assert called.parent_id in self.instances or any(each.id == called.parent_id for each in effects.new_instances)
+            self.called[called.id] = called
+            if called.status == "running":
+                self.instances[called.id] = InstanceState(called.id, called.definition_id, called.business_key, called.started_by)
+        for over in effects.ended_instances:
+            del self.instances[over.id]
+            self.called[over.id] = replace(self.called[over.id], status=over.status, final_variables=over.final_variables)
+
+    def _depth(self, scope_id: UUID) -> int:
+        depth, scope = 1, self.scopes[scope_id]
+        while scope.parent_id or scope.token_id:
+            scope = self.scopes[scope.parent_id or self.tokens[scope.token_id].scope_id]  # type: ignore[index]
+            depth += 1
+        return depth
+
     def _delete_token(self, token_id: UUID) -> None:
         del self.tokens[token_id]
         self._delete_leaves(token_id)
@@ -324,8 +397,11 @@ class World:
     def check(self) -> None:
         """What must hold between two commands."""
         if self.ended:
+            assert all(called.status != "running" for called in self.called.values()), "a called instance outlived its case"
             assert not (self.tokens or self.scopes or self.leaves or self.executions), "an ended instance has rows left"
             return
+        assert set(self.instances) == {scope.instance_id for scope in self.scopes.values()}, "an instance without a scope, or the reverse"
+        assert set(self.instances) - {self.instance_id} == {key for key, called in self.called.items() if called.status == "running"}
         for row in self.executions.values():
             where = row.scope_id in self.scopes if row.scope_id is not None else row.within_id in self.executions
             assert where, f"the execution of {row.element_id} lies nowhere"

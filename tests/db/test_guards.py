@@ -143,7 +143,7 @@ def test_a_start_whose_definition_is_no_longer_active_writes_nothing(conn: psyco
     definition = model("start -> score -> end", score=service())
     case = NewCase(row[0], definition, "", "start", "none", {"x": typed(1)}, None, "ada", row[1])
     outcome = InstanceStarted(new_id(), new_id(), "model", 1)
-    change, _ = prepare(case, request=request_for(ADA, "r1", "test", 1), outcome=lambda _: outcome)
+    change, _ = prepare(conn, case, request=request_for(ADA, "r1", "test", 1), outcome=lambda _: outcome)
     conn.execute("UPDATE process_definition SET status = %s", (state,))
     before = all_rows(conn)
 
@@ -165,7 +165,7 @@ def test_R4_a_start_by_a_job_whose_guard_is_stale_writes_nothing(conn: psycopg.C
     row = conn.execute("SELECT id, baton_now() FROM process_definition").fetchone()
     assert row is not None
     case = NewCase(row[0], model("start -> score -> end", score=service()), "", "start", "timer", {}, None, "engine", row[1])
-    change, _ = prepare(case, leaf="start_by_job", leaf_id=lease.item_id, fence=lease.number)
+    change, _ = prepare(conn, case, leaf="start_by_job", leaf_id=lease.item_id, fence=lease.number)
     conn.execute(meanwhile)
     before = all_rows(conn)
 

@@ -18,14 +18,17 @@ from psycopg.types.json import Jsonb
 from engine.bpmn.definition import ProcessDefinition
 from engine.core.effects import (
     Effects,
+    EndedInstance,
     Event,
     HandedOver,
+    Home,
     MovedExecution,
     MovedToken,
     NewDelivery,
     NewExecution,
     NewExternalTask,
     NewIncident,
+    NewInstance,
     NewJob,
     NewScope,
     NewSubscription,
@@ -58,6 +61,7 @@ class Case:
     tokens: dict[str, UUID]
     inner: UUID
     other_task: UUID
+    child: UUID
     executions: tuple[UUID, UUID] = (UUID(int=0), UUID(int=0))  # in the scope, and in the inner one
     leaf: UUID | None = None
     fence: Any = None
@@ -67,7 +71,8 @@ class Case:
         found = self.conn.execute("SELECT revision FROM process_instance WHERE id = %s", (self.root,)).fetchone()
         revision = found[0] if found else 0
         snapshot = Snapshot("", self.id, self.root, self.definition, None, revision, {}, {})
-        return Change(leaf, self.leaf, self.fence, snapshot, DEFINITION, effects, "ada", parameters=self.parameters)
+        called = {instance.definition_id: True for instance in effects.new_instances}
+        return Change(leaf, self.leaf, self.fence, snapshot, DEFINITION, effects, "ada", parameters=self.parameters, called=called)
 
     def do(self, query: str, *values: Any) -> None:
         assert self.conn.execute(query, values).rowcount == 1, query
@@ -84,9 +89,10 @@ def case(conn: Connection, *, called: bool = False) -> Case:
     rows.insert(conn, "scope", id=inner, instance_id=key, parent_id=scope, token_id=tokens["holder"], path=[scope, inner])
     task = rows.task(conn, key, token_id=tokens["with_task"])
     rows.insert(conn, "incident", kind="no_flow", message="?", instance_id=key, root_id=root, token_id=tokens["stuck"])
+    child = rows.instance(conn, definition, root_id=root, parent_id=key)
     execution = {"instance_id": key, "element_id": "a", "number": 1}
     executions = tuple(rows.insert(conn, "completed_execution", scope_id=place, **execution) for place in (scope, inner))
-    return Case(conn, key, root, definition, scope, tokens, inner, task, executions)
+    return Case(conn, key, root, definition, scope, tokens, inner, task, child, executions)
 
 
 # ---- what a write may do, each alone
@@ -98,6 +104,17 @@ def _effects(at: Case, **found: Any) -> Effects:
 
 def _task(at: Case) -> NewTask:
     return NewTask(new_id(), at.tokens["moved"], "b", "B", None, ("ada",), ("billing",), 50, None, None, "")
+
+
+def _elsewhere(at: Case) -> Effects:
+    """Rows of an instance that is not the leaf's."""
+    found = _effects(at, tasks=[_task(at)], homes={at.tokens["moved"]: Home(at.child, at.definition, "Called", "k")})
+    found.history.append(Event("element_entered", "b", instance_id=at.child))
+    return found
+
+
+def _new_instance(at: Case) -> NewInstance:
+    return NewInstance(new_id(), at.definition, at.id, at.tokens["moved"], "k", "ada")
 
 
 MEMBERS: Mapping[str, tuple[Callable[[Case], Effects], str]] = {
@@ -136,6 +153,9 @@ MEMBERS: Mapping[str, tuple[Callable[[Case], Effects], str]] = {
     "forgets": (lambda c: _effects(c, ended="completed", final_variables={}, forgets=True), "completed_execution"),
     "ended": (lambda c: _effects(c, ended="completed", final_variables={}), "process_instance"),
     "revision": (_effects, "process_instance"),
+    "called": (lambda c: _effects(c, new_instances=[_new_instance(c)]), "process_instance"),
+    "returned": (lambda c: _effects(c, ended_instances=[EndedInstance(c.child, "completed", {})]), "process_instance"),
+    "elsewhere": (_elsewhere, "user_task"),
 }
 
 
@@ -250,6 +270,39 @@ def test_with_its_guards_fresh_each_member_is_written(committed_db: Connection, 
         assert rows.everything(committed_db)[table] != before[table], name
 
 
+# ---- what is called
+
+
+CALLED_STALE = {
+    "suspended": "UPDATE process_definition SET status = 'suspended' WHERE id = %s",
+    "deleting": "UPDATE process_definition SET status = 'deleting' WHERE id = %s",
+}
+
+
+@pytest.mark.parametrize("why", [*CALLED_STALE, "a newer version"])
+@pytest.mark.parametrize("leaf", [*LEAVES, "start", "start_newest", "start_by_job", "start_by_message"])
+def test_nothing_is_called_under_a_stale_definition_and_nothing_else_is_written(committed_db: Connection, leaf: str, why: str) -> None:
+    """Every called definition is locked and compared, by whatever calls: a step of a case, or a start."""
+    starts = leaf.startswith("start")
+    at, effects = _new_case(committed_db) if starts else (case(committed_db), Effects())
+    if starts:
+        {"start_by_job": by_job, "start_by_message": by_message}.get(leaf, lambda _: None)(at)
+    else:
+        LEAVES[leaf][0](at)
+    called = rows.definition(committed_db, "called")
+    effects.new_instances.append(NewInstance(new_id(), called, at.id, new_id(), None, "ada"))
+    change = at.change(leaf, effects)
+    if why in CALLED_STALE:
+        at.do(CALLED_STALE[why], called)
+    else:
+        rows.definition(committed_db, "called", version=2)
+    before = rows.everything(committed_db)
+    assert write(committed_db, change) is None
+    assert rows.everything(committed_db) == before
+    change.called = {called: False}  # bound to that version
+    assert (write(committed_db, change) is not None) == (why not in CALLED_STALE)
+
+
 # ---- what starts an instance
 
 
@@ -261,7 +314,7 @@ def _new_case(conn: Connection) -> tuple[Case, Effects]:
         new_tokens=[NewToken(new_id(), scope, "check", None, "waiting")],
         history=[Event("instance_started")],
     )
-    return Case(conn, key, key, definition, scope, {}, new_id(), new_id()), effects
+    return Case(conn, key, key, definition, scope, {}, new_id(), new_id(), new_id()), effects
 
 
 def by_job(at: Case) -> None:

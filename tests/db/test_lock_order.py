@@ -13,7 +13,7 @@ from engine.commands.messages import publish_message
 from engine.commands.outcome import Deployed, MessagePublished, TaskCompleted
 from engine.commands.tasks import claim
 from engine.db import locks
-from engine.db.locks import Level
+from engine.db.locks import CALLING_START, Level
 from engine.db.session import connect
 from engine.expressions import parse
 from tests import rows
@@ -28,6 +28,7 @@ JOB = "UPDATE job SET level = 1 WHERE id = %(id)s"
 CASE = "SELECT baton_lock_case('instance', %(id)s, false)"
 KEY = "SELECT baton_lock_keys(ARRAY[1]::bigint[], '{}')"
 DEFINITION = "SELECT baton_lock_definitions(ARRAY[%(id)s::uuid])"
+CALLED = f"WITH {CALLING_START[0]} SELECT id FROM called"
 REQUEST = "INSERT INTO request (tenant_id, actor, id, hash, outcome) VALUES ('', 'a', gen_random_uuid()::text, '', '{}')"
 MESSAGE = "DELETE FROM message WHERE id = %(id)s"
 
@@ -38,7 +39,7 @@ def engine_runs(conn: Connection, *statements: str) -> None:
     pretended: dict[str, Any] = {}
     exec(compile(source, f"{ENGINE}/commands/pretended.py", "exec"), pretended)
     for statement in ("BEGIN", *statements, "ROLLBACK"):
-        pretended["run"](conn, statement, {"id": "00000000-0000-0000-0000-000000000000"})
+        pretended["run"](conn, statement, {"id": "00000000-0000-0000-0000-000000000000", "called": [], "called_newest": []})
 
 
 @pytest.mark.parametrize(
@@ -47,6 +48,8 @@ def engine_runs(conn: Connection, *statements: str) -> None:
         ("goes down", [JOB, CASE]),
         ("goes down", [KEY, JOB]),
         ("goes down", [CASE, DEFINITION]),
+        ("goes down", [CASE, KEY, CALLED]),
+        ("goes down", [JOB, CALLED]),
         ("goes down", [MESSAGE, KEY]),
         ("goes down", [REQUEST, CASE]),
         ("goes down", [DEFINITION, "UPDATE process_instance SET revision = 1 WHERE id = %(id)s"]),
@@ -73,6 +76,7 @@ def test_an_order_that_is_broken_is_seen(db: Connection, shared_database_url: st
     "statements",
     [
         [CASE, JOB, "DELETE FROM token WHERE root_id = %(id)s", KEY, MESSAGE],
+        [CASE, JOB, CALLED, KEY],
         [CASE, JOB, "UPDATE process_instance SET revision = 1 WHERE id = %(id)s"],  # the root is held: it is free
         [CASE, JOB, REQUEST],
         [DEFINITION, JOB, KEY],

@@ -31,6 +31,7 @@ class ProcessInstance(Base):
         CheckConstraint("status IN ('running', 'completed', 'cancelled')", name="ck_process_instance_status"),
         PrimaryKeyConstraint("id", name="pk_process_instance"),
         Index("ix_process_instance_all", "tenant_id", "started_at", "id"),
+        Index("ix_process_instance_called", "root_id", postgresql_where=text("status = 'running' AND parent_id IS NOT NULL")),
         Index("ix_process_instance_definition", "definition_id", "started_at"),
         Index("ix_process_instance_key", "tenant_id", "business_key", postgresql_where=text("business_key IS NOT NULL")),
         Index("ix_process_instance_root", "root_id"),

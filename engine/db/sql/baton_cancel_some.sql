@@ -1,6 +1,7 @@
 -- One bounded step of finishing a case that is marked `cancelling`, by the job that does it. At most `most` rows go: first
 -- what hangs from tokens, then tokens and scopes from the inside out (a token goes when it owns no scope, a scope when it
--- is empty, so that no cascade is unbounded). A step that finds none of these left ends the instances, the root last.
+-- is empty, so that no cascade is unbounded). A step that finds none of these left ends instances: those that have no token
+-- left, and so call none that runs; their going frees the tokens that called them. The root is the last.
 -- Locks the root and then the job, compares the lease, and only then reads and deletes.
 -- Returns {"rows": how many, "ended": whether the root has ended}; NULL: the lease was lost, and nothing changed.
 CREATE OR REPLACE FUNCTION baton_cancel_some(of_job uuid, leased_under bigint, most integer) RETURNS json
@@ -88,7 +89,9 @@ BEGIN
   END IF;
 
   WITH chosen AS MATERIALIZED (
-    SELECT i.id FROM process_instance i WHERE i.id = ANY (instances) ORDER BY i.id = of_root, i.id LIMIT most
+    SELECT i.id FROM process_instance i
+    WHERE i.id = ANY (instances) AND NOT EXISTS (SELECT FROM token t WHERE t.instance_id = i.id)
+    ORDER BY i.id = of_root, i.id LIMIT most
   ), ended AS (
     UPDATE process_instance i SET status = 'cancelled', mark = NULL, revision = i.revision + 1, ended_at = baton_clock(),
       ended_by = told->>'by', final_variables = (

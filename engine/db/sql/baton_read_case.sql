@@ -1,7 +1,8 @@
 -- What a command must know of one leaf and its instance, as one JSON document; NULL when there is no such leaf.
 -- STABLE on purpose and without locks: every statement in here reads from the snapshot of the statement that calls it.
 -- `leaf_kind`: user_task, job, external_task, subscription, token, or instance (then `leaf_id` is the instance).
--- `whole` false: the scope chain of the leaf's token and what joins need; true: all of the instance.
+-- `whole` false: the scope chain of the leaf's token, on through the tokens that called its instance, and what joins need;
+-- true: all of the case. `others`: the other instances that this reaches into.
 -- `memories`, `quiet_memories`: what tokens remember (conditional events), by id; NULL where none does.
 -- Two statements, not ten: each costs some 25 microseconds of the server's time, and this is every command's first one.
 -- `lean`: a value of more than 8 kB, as stored, stays where it is; null and a third element, true, stand for it.
@@ -14,6 +15,8 @@ DECLARE
   at_scope uuid;
   is_event boolean := false;  -- what triggers may interrupt the token's own task, or stand beside another leaf
   chain uuid[];
+  at_root uuid;
+  reached uuid[];
   token json;
   remembered jsonb;
   siblings boolean;
@@ -67,25 +70,31 @@ BEGIN
   END IF;
 
   IF whole THEN
+    SELECT i.root_id INTO at_root FROM process_instance i WHERE i.id = at_instance;
+    reached := ARRAY(SELECT c.id FROM process_instance c WHERE c.root_id = at_root AND c.parent_id IS NOT NULL AND c.status = 'running')
+      || at_root;
     RETURN (
       SELECT json_build_object('leaf', leaf, 'now', baton_now(), 'instance',
         json_build_object('id', i.id, 'tenant_id', i.tenant_id, 'root_id', i.root_id, 'definition_id', i.definition_id,
           'business_key', i.business_key, 'started_by', i.started_by, 'status', i.status, 'ended_at', i.ended_at,
           'ended_by', i.ended_by, 'revision', r.revision, 'root_status', r.status, 'mark', r.mark),
         'scopes', (SELECT json_agg(json_build_array(s.id, s.parent_id, s.element_id, s.token_id, (
-            SELECT json_object_agg(v.name, json_build_array(v.type, v.value)) FROM variable v WHERE v.scope_id = s.id), s.counters))
-          FROM scope s WHERE s.instance_id = at_instance),
+            SELECT json_object_agg(v.name, json_build_array(v.type, v.value)) FROM variable v WHERE v.scope_id = s.id), s.counters,
+            s.instance_id))
+          FROM scope s WHERE s.instance_id = ANY (reached)),
         'tokens', every.tokens, 'memories', every.memories,
+        'others', (SELECT json_agg(json_build_array(o.id, o.definition_id, o.business_key, o.started_by))
+          FROM process_instance o WHERE o.id = ANY (reached) AND o.id <> at_instance),
         'tasks', (SELECT json_agg(json_build_array(u.id, u.token_id, u.element_id))
-          FROM user_task u WHERE u.instance_id = at_instance AND u.status IN ('open', 'claimed')),
+          FROM user_task u WHERE u.instance_id = ANY (reached) AND u.status IN ('open', 'claimed')),
         'signals', (SELECT json_agg(json_build_array(s.id, s.token_id, s.element_id, s.message_name) ORDER BY s.created_at, s.id)
-          FROM subscription s WHERE s.instance_id = at_instance AND s.kind = 'signal' AND s.id <> leaf_id),
+          FROM subscription s WHERE s.instance_id = ANY (reached) AND s.kind = 'signal' AND s.id <> leaf_id),
         'executions', (SELECT json_agg(json_build_array(x.id, x.scope_id, x.within_id, x.element_id, x.number, x.variables))
-          FROM completed_execution x WHERE x.instance_id = at_instance))
+          FROM completed_execution x WHERE x.instance_id = ANY (reached)))
       FROM process_instance i JOIN process_instance r ON r.id = i.root_id
         CROSS JOIN LATERAL (SELECT json_agg(json_build_array(t.id, t.scope_id, t.element_id, t.flow_id, t.status)) AS tokens,
             json_object_agg(t.id, t.memory) FILTER (WHERE t.memory IS NOT NULL) AS memories
-          FROM token t WHERE t.instance_id = at_instance) every
+          FROM token t WHERE t.instance_id = ANY (reached)) every
       WHERE i.id = at_instance);
   END IF;
 
@@ -124,8 +133,11 @@ BEGIN
           'ended_by', i.ended_by, 'revision', r.revision, 'root_status', r.status, 'mark', r.mark) END,
       'scopes', (SELECT json_agg(json_build_array(c.id, c.parent_id, c.element_id, c.token_id, (
           SELECT json_object_agg(v.name, CASE WHEN lean AND pg_column_size(v.value) > 8192 THEN json_build_array(v.type, NULL, true)
-            ELSE json_build_array(v.type, v.value) END) FROM variable v WHERE v.scope_id = c.id), c.counters))
+            ELSE json_build_array(v.type, v.value) END) FROM variable v WHERE v.scope_id = c.id), c.counters, c.instance_id))
         FROM scope c WHERE c.id = ANY (chain)),
+      'others', CASE WHEN i.parent_id IS NOT NULL THEN (
+        SELECT json_agg(json_build_array(o.id, o.definition_id, o.business_key, o.started_by)) FROM process_instance o
+        WHERE o.id = ANY (ARRAY(SELECT c.instance_id FROM scope c WHERE c.id = ANY (chain))) AND o.id <> i.id) END,
       -- The token itself and the owners of the scopes that it lies in; what waits at joins there, and what listens there.
       'tokens', own.tokens, 'memories', own.memories, 'joining', quiet.tokens, 'quiet_memories', quiet.memories,
       'crowded', ARRAY(SELECT c FROM unnest(chain) c WHERE EXISTS (

@@ -1,0 +1,56 @@
+"""Asking the core: with the definitions of every instance that the snapshot reaches, and of what is called meanwhile."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from engine.bpmn.definition import ProcessDefinition
+from engine.commands.transaction import CalledMoved, Connection
+from engine.core.advance import advance
+from engine.core.effects import Effects, InvariantBroken
+from engine.core.known import Call, Called, Known, NeedsDefinition, NotCallable
+from engine.core.snapshot import Snapshot, Trigger
+from engine.db.called import called, forget
+from engine.db.definitions import compiled
+from engine.ids import new_id
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What the core wants changed. `called`: the definitions of instances that begin so, and whether as the newest of their key."""
+
+    definition: ProcessDefinition
+    effects: Effects
+    called: Mapping[UUID, bool]
+
+
+def ask(conn: Connection, snapshot: Snapshot, trigger: Trigger, *, now: datetime, definition: ProcessDefinition | None = None) -> Answer:
+    """Ask the core, and find what it does not know of as often as it asks. Raises as `advance` does, and DefinitionRefused.
+
+    `definition`: that of the snapshot's instance, of a caller who has it.
+    """
+    definition = definition or compiled(conn, snapshot.definition_id)
+    definitions = {other.definition_id: compiled(conn, other.definition_id) for other in snapshot.others}
+    calls: dict[Call, Called | NotCallable] = {}
+    while True:
+        try:
+            effects = advance(definition, snapshot, trigger, now=now, new_id=new_id, known=Known(definitions, calls))
+        except NeedsDefinition as needed:
+            calls[needed.call] = called(conn, snapshot.tenant_id, needed.call)
+            continue
+        return Answer(definition, effects, _begun(effects, calls))
+
+
+def stale(called: Mapping[UUID, bool], otherwise: str) -> Exception:
+    """A write found a guard stale under locks that keep everything but the definitions that are called as it was read."""
+    forget(called)
+    return CalledMoved(otherwise) if called else InvariantBroken(otherwise)
+
+
+def _begun(effects: Effects, calls: Mapping[Call, Called | NotCallable]) -> dict[UUID, bool]:
+    begun = {instance.definition_id for instance in effects.new_instances}
+    newest = {found.id for call, found in calls.items() if isinstance(found, Called) and call.binding == "latest"}
+    return {definition: definition in newest for definition in begun}

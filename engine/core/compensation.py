@@ -3,7 +3,8 @@
 A throw event takes the executions that it names, or all that are visible to it, into a scope of its own, which its token
 owns: a scope that is *compensating* (counters {compensating}). Such a scope undoes what lies in it, one after the other, the
 last completed first, and ends when nothing is left. While one is undone, a token stands for it there:
-- at its compensation boundary event, owning a scope with the variables of the execution, in which the handler runs;
+- at its compensation boundary event, owning a scope with the variables of the execution, in which the handler runs; what it
+  writes goes where it would without them (counters {undoes});
 - or, for a subprocess without one, at the subprocess, owning a scope that is what the subprocess was when it completed. Its
   compensation event subprocess runs in it; without that, this scope is compensating in turn (default compensation).
 
@@ -148,6 +149,7 @@ def _undo(run: Run, scope: Scope, execution: Execution) -> None:
     if execution.variables:
         run.assign_here(inner, execution.variables, execution.element_id)
     if undo.boundary is not None:
+        inner.count(undoes=execution.element_id)
         handler = run.spawn(inner, undo.handler or "")
         handler.flow_id = undo.boundary  # what has no flow is not entered again by a retry
         run.enter(handler, definition.nodes[handler.element_id])

@@ -141,9 +141,9 @@ class Scope:
         return seen
 
     def holder_of(self, name: str) -> Scope:
-        """The nearest scope up the chain that has the name, else the process scope."""
+        """The nearest scope up the chain that has the name, else the process scope. What a handler was given it only reads."""
         scope = self
-        while name not in scope.variables and scope.parent is not None:
+        while scope.parent is not None and (name not in scope.variables or "undoes" in scope.counters):
             scope = scope.parent
         return scope
 

@@ -367,3 +367,15 @@ def test_the_mark_with_a_stale_guard_writes_nothing(conn: Connection, stale: dic
     assert conn.execute(_MARK[requested], {**row, **job, **request, **stale}).fetchone() is None
     assert (everything(conn), one(conn, "SELECT count(*) FROM request")) == before
     assert conn.execute(_MARK[requested], {**row, **job, **request}).fetchone() is not None
+
+
+def test_completed_executions_within_others_go_from_the_inside_out_and_leave_nothing(conn: Connection) -> None:
+    case = large(conn, each=20)
+    scope = one(conn, "SELECT id FROM scope WHERE instance_id = %s AND parent_id IS NULL", case)
+    for number in range(AT_ONCE // 2):
+        outer = rows.insert(conn, "completed_execution", instance_id=case, scope_id=scope, element_id="sub", number=number)
+        rows.insert(conn, "completed_execution", instance_id=case, within_id=outer, element_id="a", number=number)
+    lease = cancelling(conn, case)  # they count
+    sizes = finish(conn, lease)
+    assert max(sizes) <= STEP_ROWS
+    assert (left_behind(conn), one(conn, "SELECT count(*) FROM completed_execution")) == ({}, 0)

@@ -177,6 +177,12 @@ def test_an_activity_executed_several_times_is_undone_for_each_with_the_results_
     assert run.final["seat"] == 3
 
 
+def test_what_a_handler_writes_goes_where_it_would_without_the_data_of_the_execution() -> None:
+    run = run_of(model("start -> a -> regret -> b -> end", regret=undo(), handlers={"a": "no_a"})).complete("a", seat=7)
+    run.complete("no_a", seat=0)
+    assert run.variables["seat"] == 0
+
+
 def test_what_a_receive_task_received_is_its_result() -> None:
     definition = model("start -> wait -> b -> regret -> end", wait=receive("NEWS"), regret=undo(), handlers={"wait": "answer"})
     run = run_of(definition, news="none").receive("wait", news="first").complete("b", news="later")

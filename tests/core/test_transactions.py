@@ -218,3 +218,16 @@ def test_a_transaction_cancelled_in_the_step_in_which_it_begins() -> None:
 def test_an_instance_cancelled_while_its_transaction_is_undone_leaves_nothing() -> None:
     run = run_of(NESTED, town="Rome").complete("a").complete("b").complete("stopping").cancel()
     assert run.ended == "cancelled"
+
+
+def test_compensation_under_way_in_a_running_subprocess_goes_on_when_its_transaction_is_cancelled() -> None:
+    definition = model(
+        "start -> tx -> end", "gone -> end", "start_in -> par1 -> sub -> end_in", "par1 -> stopping -> stop",
+        "start_s -> a -> regret -> never -> end_s",
+        inside={"tx": "start_in par1 sub stopping stop end_in", "sub": "start_s a regret never end_s"},
+        par1=par(), tx=transaction(), sub=sub(), regret=undo(), stop=cancel_end(), gone=boundary("tx", cancel=True), handlers={"a": "no_a"},
+    )  # fmt: skip
+    run = run_of(definition).complete("a").complete("stopping")
+    assert run.tasks == ["no_a"]
+    assert run.complete("no_a").ended == "completed"
+    assert undone(run) == ["a"]

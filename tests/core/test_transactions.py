@@ -15,8 +15,6 @@ from tests.core.models import (
     sub,
     transaction,
     undo,
-    user,
-    xor,
 )
 from tests.core.test_compensation import run_of, seen, undone
 
@@ -209,7 +207,7 @@ def test_an_event_subprocess_may_cancel_its_transaction() -> None:
 def test_a_transaction_cancelled_in_the_step_in_which_it_begins() -> None:
     definition = model(
         "start -> tx -> end", "gone -> sorry -> end", "start_in -> stop", inside={"tx": "start_in stop"}, tx=transaction(),
-        stop=cancel_end(), gone=boundary("tx", cancel=True), x=xor(), u=user(),
+        stop=cancel_end(), gone=boundary("tx", cancel=True),
     )  # fmt: skip
     run = run_of(definition)
     assert run.tasks == ["sorry"]

@@ -37,7 +37,7 @@ from engine.core.effects import (
 )
 from engine.core.snapshot import Snapshot
 from engine.core.values import Variable
-from engine.db import locks
+from engine.db import locks, statements
 from engine.db.apply import Change, write
 from engine.ids import new_id
 from tests import rows
@@ -228,18 +228,26 @@ LEAVES: Mapping[str, tuple[Callable[[Case], None], Mapping[str, Callable[[Case],
         )
         for table in ("job", "external_task")
     },
-    "message_job": (
-        message_job,
-        {
-            "leased again": _with("UPDATE job SET lease_number = 4 WHERE id = %s"),
-            "taken back": _with(f"UPDATE job {FREED}"),
-            "received": lambda at: at.do("DELETE FROM subscription WHERE id = %s", at.parameters["received_by"]),
-        },
-    ),
+    **{
+        bringing: (
+            message_job,
+            {
+                "leased again": _with("UPDATE job SET lease_number = 4 WHERE id = %s"),
+                "taken back": _with(f"UPDATE job {FREED}"),
+                "received": lambda at: at.do("DELETE FROM subscription WHERE id = %s", at.parameters["received_by"]),
+            },
+        )
+        for bringing in ("message_job", "reception")
+    },
     "subscription": (subscription, {"received": _with("DELETE FROM subscription WHERE id = %s")}),
     "token": (failed_token, {"went on": _with("UPDATE token SET status = 'waiting' WHERE id = %s")}),
     "instance": (whole_instance, {}),
 }
+
+
+def test_every_leaf_and_every_way_to_start_is_tried_here() -> None:
+    assert set(LEAVES) == set(locks.LEAF)
+    assert set(STARTS) | {"start_newest"} == set(statements._STARTS)  # by memory: in a race, tests/races/test_waits.py
 
 
 def _stale() -> list[Any]:
@@ -329,6 +337,13 @@ def by_message(at: Case) -> None:
     at.leaf = rows.insert(at.conn, "subscription", kind="start", message_name="M", definition_id=at.definition, element_id="s")
 
 
+def by_throw(at: Case) -> None:
+    by_job(at)
+    at.parameters = {
+        "received_by": rows.insert(at.conn, "subscription", kind="start", message_name="M", definition_id=at.definition, element_id="s")
+    }
+
+
 def _suspended(at: Case) -> None:
     at.do("UPDATE process_definition SET status = 'suspended' WHERE id = %s", at.definition)
 
@@ -336,6 +351,14 @@ def _suspended(at: Case) -> None:
 STARTS: Mapping[str, tuple[Callable[[Case], None], Mapping[str, Callable[[Case], None]]]] = {
     "start": (lambda at: None, {"suspended": _suspended}),
     "start_by_job": (by_job, {"suspended": _suspended, **LEAVES["job"][1]}),
+    "start_by_throw": (
+        by_throw,
+        {
+            "suspended": _suspended,
+            "replaced": lambda at: at.do("DELETE FROM subscription WHERE id = %s", at.parameters["received_by"]),
+            **LEAVES["job"][1],
+        },
+    ),
     "start_by_message": (
         by_message,
         {"suspended": _suspended, "replaced": _with("DELETE FROM subscription WHERE id = %s")},

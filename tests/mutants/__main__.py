@@ -44,7 +44,7 @@ def main() -> int:
         signal.signal(number, signal.default_int_handler)
     every = mutants()
     accepted = _accepted()
-    chosen = [mutant for mutant in every if asked.only in mutant.name and not (asked.new and _is_known(mutant, accepted))]
+    chosen = [mutant for mutant in every if _asked_for(mutant, asked.only) and not (asked.new and _is_known(mutant, accepted))]
     if asked.list:
         for mutant in chosen:
             print(f"{mutant.name:90} line {mutant.line:4}  {mutant.removed}")
@@ -68,7 +68,7 @@ def main() -> int:
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.mutants", description=__doc__)
     parser.add_argument("--list", action="store_true", help="show the mutants and run nothing")
-    parser.add_argument("--only", default="", metavar="TEXT", help="those whose name contains TEXT")
+    parser.add_argument("--only", action="append", default=[], metavar="TEXT", help="those whose name contains TEXT; may be repeated")
     parser.add_argument("--jobs", type=int, default=1, metavar="N", help="how many are tried at a time")
     parser.add_argument("--new", action="store_true", help="those that are neither accepted nor known to be killed")
     return parser.parse_args()
@@ -81,6 +81,10 @@ def _accepted() -> dict[str, Accepted]:
     if unreasoned:
         raise SystemExit(f"{ACCEPTED.name}: expected a reason for each, found none for {unreasoned}")
     return {row["name"]: Accepted(row["reason"], frozenset(row.get("unless", ()))) for row in rows}
+
+
+def _asked_for(mutant: Mutant, texts: Sequence[str]) -> bool:
+    return not texts or any(text in mutant.name for text in texts)
 
 
 def _is_known(mutant: Mutant, accepted: Mapping[str, Accepted]) -> bool:

@@ -81,6 +81,24 @@ MEMBERS: tuple[tuple[str, str, str, str], ...] = (
         ("engine/db/statements.py", "guard member", f'"{start}": ["cause AS (SELECT id FROM definition)"]', f'"{start}": ["{_ANY_CAUSE}"]')
         for start in ("start", "start_newest")
     ),
+    (
+        "engine/db/locks.py",
+        "guard member",
+        "USING root, receiver WHERE l.id = %(leaf_id)s AND l.status = 'leased'",
+        "USING root WHERE l.id = %(leaf_id)s AND l.status = 'leased'",
+    ),
+    (
+        "engine/db/locks.py",
+        "guard member",
+        "FROM subscription l JOIN definition d ON d.id = l.definition_id",
+        "FROM subscription l JOIN (SELECT %(definition_id)s::uuid AS id) d ON d.id = l.definition_id",
+    ),
+    (
+        "engine/db/statements.py",
+        "guard member",
+        "cause AS (DELETE FROM job l USING receiver WHERE",
+        "cause AS (DELETE FROM job l USING (SELECT %(definition_id)s::uuid AS id) receiver WHERE",
+    ),
     ("engine/db/locks.py", "newest version", "AND n.version > d.version", "AND false"),
     ("engine/db/locks.py", "newest version", "AND NOT (d.id = ANY (%(called_newest)s) AND {_NEWER})", ""),
     ("engine/db/locks.py", "guard member", "(SELECT count(*) FROM called) = cardinality(%(called)s)", "true"),

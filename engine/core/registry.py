@@ -25,6 +25,7 @@ class Behaviour:
     holds_scope = False  # a token resting here owns an inner scope
     holds_task = False  # a token resting here has a user task
     is_activity = False  # a task, a subprocess or a call
+    only_waits = False  # a token comes here to wait for an event of others
     listens = False  # a token is made here, by no flow, to wait for an event
 
     def enter(self, run: Run, token: Token, node: Node) -> None:

@@ -245,11 +245,13 @@ class Run:
         self.take(token, flows)
 
     def take(self, token: Token, flow_ids: Iterable[str]) -> None:
-        """Send a token out by the given flows: by the first itself, by each other one a new token."""
-        flows = [token.scope.definition.flows[flow_id] for flow_id in flow_ids]
+        """Send a token out by the given flows: by the first itself, by each other one a new token. Where it waits comes first."""
+        nodes, flows = token.scope.definition.nodes, [token.scope.definition.flows[flow_id] for flow_id in flow_ids]
         if not flows:
             self.end(token)
             return
+        if len(flows) > 1:  # so that a branch waits for the signal that the branch beside it throws
+            flows.sort(key=lambda flow: not behaviour_of(nodes[flow.target]).only_waits)
         self.shed(token)
         token.status = "moving"
         moves = [(token, flows[0])]

@@ -57,7 +57,7 @@ def test_what_waited_before_in_the_same_step_is_reached_and_what_waits_after_is_
     """A signal is not stored (10.5.1)."""
     first = World(model("start -> par", "par -> wait -> end", "par -> go -> end2", par=par(), wait=catch(signal="GO"), go=signals("GO")))
     assert first.start().ended == "completed"
-    late = World(model("start -> par", "par -> go -> end2", "par -> wait -> end", par=par(), wait=catch(signal="GO"), go=signals("GO")))
+    late = World(model("start -> go -> wait -> end", wait=catch(signal="GO"), go=signals("GO")))
     assert late.start().open == ["wait"]
 
 
@@ -215,3 +215,9 @@ def test_a_message_that_cannot_be_made_is_an_incident_and_is_not_thrown(node: ob
 def test_a_message_does_not_reach_its_own_case_in_the_same_step() -> None:
     run = World(model(*FORK, par=par(), wait=catch(on="GO"), after=user(), a=user(), go=tells("GO"), start=start())).start().complete("a")
     assert run.open == ["wait"] and len(run.throws) == 1
+
+
+def test_a_branch_waits_for_the_signal_that_the_branch_beside_it_throws_whichever_is_drawn_first() -> None:
+    flows = ("start -> par -> loud -> a -> end", "par -> wait -> b -> end2")
+    run = World(model(*flows, loud=signals("GO"), wait=catch(signal="GO"))).start()
+    assert run.tasks == ["a", "b"]

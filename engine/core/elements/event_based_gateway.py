@@ -15,6 +15,8 @@ from engine.core.state import Token
 
 
 class EventBasedGateway(Behaviour):
+    only_waits = True
+
     def enter(self, run: Run, token: Token, node: Node) -> None:
         definition = token.scope.definition
         events = [definition.nodes[definition.flows[flow_id].target] for flow_id in node.outgoing]

@@ -18,6 +18,8 @@ from engine.expressions import ExpressionError
 
 
 class IntermediateCatchEvent(Behaviour):
+    only_waits = True
+
     def enter(self, run: Run, token: Token, node: Node) -> None:
         if getattr(node.config, "link", None) is not None:  # the throw that led here is all that it waits for
             run.leave(token)

@@ -16,6 +16,8 @@ from engine.core.state import Scope, Token
 
 
 class ReceiveTask(Activity):
+    only_waits = True
+
     def enter(self, run: Run, token: Token, node: Node) -> None:
         if cast(ReceiveTaskConfig, node.config).instantiate:  # no flow leads to it: the message has started the instance
             run.leave(token)

@@ -51,7 +51,7 @@ class Compensating(Behaviour):
         if ended is not None and "cancelled" in ended.counters:  # it was running when its transaction was cancelled
             if not is_detached(token):
                 run.record(token.scope, "element_left", node.id, {"cancelled": True})
-        elif node.kind == "event_subprocess":
+        elif token.scope.counters["compensating"] == "handler":  # a compensation event subprocess, which was entered
             run.record(token.scope, "element_left", node.id, data)
         else:
             run.record(token.scope, "compensation_done", _undone_by(token, node), data)

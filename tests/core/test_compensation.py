@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from engine.bpmn.definition import ProcessDefinition
+from engine.bpmn.definition import AdHocConfig, Node, ProcessDefinition
 from engine.core.values import native
 from tests.core.models import (
     boundary,
@@ -243,6 +243,32 @@ def test_a_compensation_event_subprocess_runs_in_what_its_subprocess_was() -> No
     assert run.complete("thanks").ended == "completed"  # b was left to the subprocess, which did not undo it
     assert undone(run) == ["sub", "a"]
     assert not run.executions
+
+
+def test_each_run_of_an_event_subprocess_is_undone_with_what_it_holds() -> None:
+    definition = model(
+        "start -> sub -> regret -> end", "start_in -> a -> end_in", "news -> b -> end_es",
+        inside={"sub": "start_in a end_in es", "es": "news b end_es"}, sub=sub(), es=by_event(),
+        news=on_event(on="NEWS", interrupting=False), regret=undo(), handlers={"a": "no_a", "b": "no_b"},
+    )  # fmt: skip
+    run = run_of(definition).receive("news").complete("b", seat=1).receive("news").complete("a").complete("b", seat=2)
+    assert (run.open, seen(run, "no_b", "seat")) == (["no_b"], 2)
+    assert run.complete("no_b").open == ["no_a"]
+    assert (run.complete("no_a").open, seen(run, "no_b", "seat")) == (["no_b"], 1)
+    assert run.complete("no_b").ended == "completed"
+    assert undone(run) == ["sub", "es", "b", "a", "es", "b"]
+    assert run.happened.count("compensation_done es") == 2
+
+
+def test_an_ad_hoc_subprocess_is_undone_as_others_are_and_its_handlers_are_not_among_its_steps() -> None:
+    definition = model(
+        "start -> box -> regret -> end", inside={"box": "a b"}, box=Node("", "ad_hoc_subprocess", config=AdHocConfig()), a=user(), b=user(),
+        regret=undo(), handlers={"a": "no_a", "b": "no_b"},
+    )  # fmt: skip
+    run = run_of(definition)
+    assert run.open == ["a", "b"]
+    run.complete("b").complete("a").complete("no_a").complete("no_b")
+    assert run.ended == "completed"
 
 
 def test_subprocesses_in_subprocesses_are_undone_from_the_last_inwards() -> None:

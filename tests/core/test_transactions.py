@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from engine.bpmn.definition import AdHocConfig, Node
 from tests.core.models import (
     boundary,
     by_event,
@@ -15,6 +16,7 @@ from tests.core.models import (
     sub,
     transaction,
     undo,
+    user,
 )
 from tests.core.test_compensation import run_of, seen, undone
 
@@ -191,6 +193,19 @@ def test_compensation_under_way_goes_on_when_its_transaction_is_cancelled() -> N
     assert run.complete("no_b").tasks == ["no_a"]
     assert run.complete("no_a").ended == "completed"
     assert undone(run) == ["b", "a"]
+
+
+def test_an_ad_hoc_subprocess_that_runs_when_its_transaction_is_cancelled_is_undone_as_far_as_it_came() -> None:
+    definition = model(
+        "start -> tx -> end", "gone -> end", "start_in -> par1 -> box -> end_in", "par1 -> stopping -> stop",
+        inside={"tx": "start_in par1 box stopping stop end_in", "box": "a b c"}, par1=par(), tx=transaction(), a=user(), b=user(), c=user(),
+        box=Node("", "ad_hoc_subprocess", config=AdHocConfig(sequential=True)), stop=cancel_end(), gone=boundary("tx", cancel=True),
+        handlers={each: f"no_{each}" for each in "abc"},
+    )  # fmt: skip
+    run = run_of(definition).complete("a").complete("b").complete("stopping")
+    assert run.tasks == ["no_b"]
+    run.complete("no_b").complete("no_a")
+    assert run.ended == "completed"
 
 
 def test_an_event_subprocess_may_cancel_its_transaction() -> None:

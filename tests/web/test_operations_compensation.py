@@ -1,0 +1,48 @@
+"""An instance that is being compensated says so, on its page and in its history."""
+
+from __future__ import annotations
+
+import re
+from uuid import UUID
+
+import psycopg
+
+from engine.commands.complete_task import complete_task
+from engine.commands.outcome import TaskCompleted
+from tests.web.conftest import Browser
+from tests.web.operations import ADA, Client, deployed, one, started
+
+
+def done(conn: psycopg.Connection, element: str, **variables: object) -> None:
+    task = one(conn, "SELECT id FROM user_task WHERE element_id = %s AND status = 'claimed'", element)
+    assert isinstance(complete_task(conn, task, actor=ADA, variables=variables, request_id=None), TaskCompleted)
+
+
+def part(olga: Browser, instance: UUID, name: str) -> str:
+    html = olga.get(f"/operations/instances/{instance}/part?part={name}").text
+    return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", "", html)).strip()
+
+
+def test_what_is_being_compensated_is_named_beside_the_task_that_does_it(client_for: Client, committed_db: psycopg.Connection) -> None:
+    deployed(committed_db, "compensation")
+    here = started(committed_db, "compensation", guests=["Bo"])
+    olga = client_for("olga")
+    for element in ("hotel", "seat"):
+        done(committed_db, element)
+    done(committed_db, "agree", answer="no")
+
+    waiting = part(olga, here, "why")
+    assert "Compensation of Reserve a seat It is being compensated" in waiting
+    assert "Reserve seats It is being compensated" in waiting
+    assert "this should not be" not in waiting
+
+    done(committed_db, "no_seat")
+    page = re.sub(r"\s+", " ", re.sub(r"<[^>]+>", "", olga.get(f"/operations/instances/{here}").text))
+    for sentence in (
+        "Book the trip was cancelled: what it had completed is compensated",
+        "Reserve seats is being compensated",
+        "Reserve a seat is compensated",
+        "All of them asked to compensate 1 completed activity",
+    ):
+        assert sentence in page, sentence
+    assert olga.get(f"/operations/instances/{here}").status_code == 200

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Container, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -19,6 +19,7 @@ from uuid import UUID
 import orjson
 from psycopg import errors
 
+from engine.bpmn.calls import called_in_vain, calls_of
 from engine.bpmn.definition import Problem, ProcessDefinition
 from engine.bpmn.fingerprint import fingerprint
 from engine.bpmn.reader import ReadResult, read_files
@@ -109,12 +110,14 @@ def _models(read: ReadResult, files: Mapping[str, bytes]) -> list[_Model]:
 
 def _deploy(conn: Connection, models: Sequence[_Model], actor: Actor, name: str, request: Request | None) -> Deployed | Rejected:
     with transaction(conn):
-        row = cursor_of(conn).execute(DEPLOYMENT, {"tenant_id": actor.tenant_id, "keys": [m.definition.key for m in models]}).fetchone()
+        keys = [model.definition.key for model in models]
+        called = sorted({key for model in models for _, key in calls_of(model.definition)})
+        row = cursor_of(conn).execute(DEPLOYMENT, {"tenant_id": actor.tenant_id, "keys": keys, "called": called}).fetchone()
         assert row is not None, "the function returns a document"
         newest = {found["key"]: _Newest.of(found) for found in row[0]["newest"]}
         starts = read_starts([(model.definition, model.file) for model in models], datetime.fromisoformat(row[0]["now"]))
         versions = [_Version.of(model, begin, newest.get(model.definition.key)) for model, begin in zip(models, starts, strict=True)]
-        plan = _Plan(new_id(), actor, name, versions)
+        plan = _Plan(new_id(), actor, name, versions, frozenset(keys).union(row[1]))
         if plan.new:
             _write(conn, plan, request)
     if not plan.new:
@@ -167,6 +170,7 @@ class _Plan:
     actor: Actor
     name: str
     versions: Sequence[_Version]
+    deployed: Container[str]  # the keys that are there, of what is called
 
     @property
     def new(self) -> list[_Version]:
@@ -178,11 +182,14 @@ class _Plan:
             self.deployment_id if self.new else None,
             tuple(
                 DeployedDefinition(
-                    v.id, v.model.definition.key, v.number, v.model.definition.name, v.model.file, v.unchanged, v.model.definition.warnings
+                    v.id, v.model.definition.key, v.number, v.model.definition.name, v.model.file, v.unchanged, self._warnings(v.model)
                 )
                 for v in self.versions
             ),
         )
+
+    def _warnings(self, model: _Model) -> tuple[Problem, ...]:
+        return (*model.definition.warnings, *called_in_vain(model.definition, self.deployed, model.file))
 
 
 def _write(conn: Connection, plan: _Plan, request: Request | None) -> None:

@@ -202,8 +202,12 @@ END_DELIVERY = (
 )
 
 # A deployment, before everything else: its process keys, sorted; then the newest versions as they are under those locks.
+# Besides, for a warning, which of the processes that it calls are there.
 # And level 2: the versions that it takes over from, FOR UPDATE; then their start timers.
-DEPLOYMENT = "SELECT baton_lock_deployment(%(tenant_id)s, %(keys)s)"
+DEPLOYMENT = (
+    "SELECT baton_lock_deployment(%(tenant_id)s, %(keys)s), ARRAY(SELECT DISTINCT d.key FROM process_definition d"
+    " WHERE d.tenant_id = %(tenant_id)s AND d.key = ANY (%(called)s) AND d.status <> 'deleting')"
+)
 TAKEN_OVER = "SELECT baton_lock_definitions(%(definition_ids)s)"
 # The deletion of a version: its key, then itself.
 DELETION = "SELECT baton_lock_deletion(%s, %s, %s)"

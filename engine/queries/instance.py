@@ -17,6 +17,7 @@ class Instance:
     id: UUID
     root_id: UUID
     parent_id: UUID | None
+    parent_name: str | None  # of the process that called it
     definition_id: UUID
     definition_key: str
     definition_name: str
@@ -52,6 +53,7 @@ class Token:
     joined: int
     memory: dict[str, Any] | None = None
     compensates: bool = False
+    calls: UUID | None = None  # the instance that it has called and waits for
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,6 +152,7 @@ class SubscriptionRow:
 class Called:
     id: UUID
     definition_key: str
+    definition_name: str
     version: int
     status: str
     business_key: str | None
@@ -209,7 +212,7 @@ def subscriptions(conn: Connection, instance_id: UUID, *, tenant_id: str = "") -
 
 
 def called(conn: Connection, instance_id: UUID) -> list[Called]:
-    """The instances that it called; at most 200."""
+    """The instances that it called, those that run first, the newest first; at most 200."""
     return rows(conn, Called, CALLED, {"id": instance_id})
 
 
@@ -246,7 +249,10 @@ def _newest_first(found: list[Event], limit: int) -> Page[Event]:
 STEPS = ("element_entered", "element_left", "flow_taken", "job_created", "external_task_created", "join_passed")
 
 INSTANCE = """
-SELECT i.id, i.root_id, i.parent_id, i.definition_id, d.key AS definition_key, coalesce(nullif(d.name, ''), d.key) AS definition_name,
+SELECT i.id, i.root_id, i.parent_id,
+       (SELECT coalesce(nullif(c.name, ''), c.key) FROM process_instance p JOIN process_definition c ON c.id = p.definition_id
+         WHERE p.id = i.parent_id) AS parent_name,
+       i.definition_id, d.key AS definition_key, coalesce(nullif(d.name, ''), d.key) AS definition_name,
        d.version, i.business_key, i.status, i.mark, i.revision, i.started_by,
        coalesce(starter.display_name, i.started_by) AS started_by_name,
        i.started_at, i.ended_at, i.ended_by, coalesce(ender.display_name, i.ended_by) AS ended_by_name, i.final_variables,
@@ -260,11 +266,12 @@ SELECT i.id, i.root_id, i.parent_id, i.definition_id, d.key AS definition_key, c
 
 TOKENS = """
 SELECT t.id, t.scope_id, t.element_id, t.flow_id, t.status, t.arrived_at,
-       EXISTS (SELECT 1 FROM scope WHERE scope.token_id = t.id) AS owns_scope,
+       EXISTS (SELECT 1 FROM scope WHERE scope.token_id = t.id AND scope.instance_id = t.instance_id) AS owns_scope,
        (SELECT count(DISTINCT other.flow_id)::int FROM token AS other
          WHERE other.scope_id = t.scope_id AND other.element_id = t.element_id AND other.status = 'joining') AS joined,
        t.memory,
-       EXISTS (SELECT 1 FROM scope WHERE scope.id = t.scope_id AND scope.counters ? 'compensating') AS compensates
+       EXISTS (SELECT 1 FROM scope WHERE scope.id = t.scope_id AND scope.counters ? 'compensating') AS compensates,
+       (SELECT scope.instance_id FROM scope WHERE scope.token_id = t.id AND scope.instance_id <> t.instance_id) AS calls
   FROM token AS t WHERE t.instance_id = :id
  ORDER BY t.arrived_at, t.id LIMIT 500
 """
@@ -340,10 +347,10 @@ SELECT s.id, s.kind, s.token_id, s.element_id, s.message_name, s.correlation_key
 """
 
 CALLED = """
-SELECT i.id, d.key AS definition_key, d.version, i.status, i.business_key
+SELECT i.id, d.key AS definition_key, coalesce(nullif(d.name, ''), d.key) AS definition_name, d.version, i.status, i.business_key
   FROM process_instance AS i JOIN process_definition AS d ON d.id = i.definition_id
  WHERE i.root_id = (SELECT root_id FROM process_instance WHERE id = :id) AND i.parent_id = :id
- ORDER BY i.started_at, i.id LIMIT 200
+ ORDER BY i.status <> 'running', i.started_at DESC, i.id DESC LIMIT 200
 """
 
 FLOWS = """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
@@ -64,6 +65,17 @@ class DeployedRow:
 def deployed_in(conn: Connection, deployment_id: UUID, *, tenant_id: str = "") -> list[DeployedRow]:
     """What a deployment brought, by name."""
     return rows(conn, DeployedRow, DEPLOYED, {"deployment": deployment_id, "tenant": tenant_id})
+
+
+@dataclass(frozen=True, slots=True)
+class _Key:
+    key: str
+
+
+def keys_deployed(conn: Connection, keys: Collection[str], *, tenant_id: str = "") -> frozenset[str]:
+    """Those of the process keys of which a version is there."""
+    found = rows(conn, _Key, KEYS, {"keys": sorted(keys), "tenant": tenant_id}) if keys else []
+    return frozenset(each.key for each in found)
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,6 +175,8 @@ SELECT element_id, sum(tokens)::int AS tokens, sum(failed)::int AS failed, sum(i
  GROUP BY element_id
  ORDER BY element_id
 """
+
+KEYS = "SELECT DISTINCT key FROM process_definition WHERE tenant_id = :tenant AND key = ANY (:keys) AND status <> 'deleting'"
 
 DEPLOYED = """
 SELECT d.id, d.key, d.version, coalesce(nullif(d.name, ''), d.key) AS name, d.resource_name, p.name AS deployment_name,

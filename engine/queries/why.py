@@ -18,7 +18,7 @@ class Reason:
     """`kind` names the sentence; `row` is what it speaks of; `element_id`: where.
 
     incident, task_free, task_held, held, job_due, job_later, leased, timer, timer_due, message, signal, condition, joining,
-    reset, inside, compensating, unknown. The row of a condition is what it was last: true, false, or why that cannot be said.
+    reset, inside, calls, compensating, unknown. The row of a condition is what it was last: true, false, or why that cannot be said.
     """
 
     kind: str
@@ -72,6 +72,8 @@ def why(
         ]
         if "taken" in (token.memory or {}):
             reasons.insert(0, Reason("reset", token.element_id, token))
+        if token.calls is not None:
+            reasons.insert(0, Reason("calls", token.element_id, token))
         if token.status == "joining":
             reasons.insert(0, Reason("joining", token.element_id, token))
         own = [reason for reason in reasons if reason.element_id == token.element_id]

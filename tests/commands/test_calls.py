@@ -329,3 +329,17 @@ def test_an_error_of_a_called_process_that_was_read_from_a_file_ends_the_loop(co
     complete_task(conn, task, actor=ADA, variables={"seen": 0}, request_id=None)
     assert status(conn, root) == "completed"
     assert kinds(conn, root).count("error_caught") == 1
+
+
+def test_a_call_of_a_process_that_is_not_deployed_is_a_warning_of_the_deployment(conn: Connection) -> None:
+    file = b"""<definitions xmlns="http://www.omg.org/spec/BPMN/20100524/MODEL" targetNamespace="urn:test">
+      <process id="caller">
+      <startEvent id="s"/><sequenceFlow id="f" sourceRef="s" targetRef="c"/><callActivity id="c" calledElement="nobody"/>
+      <sequenceFlow id="g" sourceRef="c" targetRef="e"/><endEvent id="e"/></process></definitions>"""
+    outcome = deploy(conn, [("caller.bpmn", file)], actor=OP)
+    assert isinstance(outcome, Deployed)
+    (warning,) = outcome.definitions[0].warnings
+    assert (warning.element_id, warning.line, warning.file) == ("c", 3, "caller.bpmn") and "'nobody', which is not deployed" in warning.what
+    deployed(conn, named("nobody", model("start -> look -> end", look=user())))
+    again = deploy(conn, [("caller.bpmn", file)], actor=OP)
+    assert isinstance(again, Deployed) and again.definitions[0].warnings == ()

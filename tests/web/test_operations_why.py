@@ -128,3 +128,22 @@ def test_a_subprocess_is_not_listed_beside_its_own_inner_tokens() -> None:
     found = why([outer, joining], tasks=[], work=[], subscriptions=[], incidents=[])
     assert [waiting.token.element_id for waiting in found] == ["join"]
     assert found[0].reasons[0].kind == "joining"
+
+
+def test_a_call_waits_for_the_instance_that_it_called_and_that_one_says_who_called_it(
+    client_for: Client, committed_db: psycopg.Connection
+) -> None:
+    deployed(committed_db, "an_order_calls_a_check")
+    here = started(committed_db, "order", business_key="A-1", amount=60, positions=["nut"])
+    called = one(committed_db, "SELECT id FROM process_instance WHERE parent_id IS NOT NULL AND status = 'running'")
+    olga = client_for("olga")
+    assert re.search(r"Waits for Check, version 1: A-1/nut, which it has called", sentence(olga, here))
+    page = olga.get(f"/operations/instances/{here}").text
+    assert f'href="/operations/instances/{called}"' in page and "Add the tax" in page and "Cancel…" in page
+    inner = olga.get(f"/operations/instances/{called}").text
+    assert "called by Order" in inner and f'href="/operations/instances/{here}"' in inner and "Cancel…" not in inner
+    assert "<strong>A call</strong> began this" in inner
+    found = olga.get(f"/api/v1/process-instances/{here}").json
+    assert str(called) in found["called"] and found["parent_id"] is None
+    child = olga.get(f"/api/v1/process-instances/{called}").json
+    assert (child["root_id"], child["parent_id"]) == (str(here), str(here))

@@ -7,10 +7,11 @@ from uuid import UUID
 
 from flask import Response, abort, make_response, redirect, render_template, request, url_for
 
+from engine.bpmn.calls import called_in_vain, calls_of
 from engine.bpmn.definition import Problem
 from engine.commands.deploy import deploy
 from engine.commands.outcome import Deployed, FieldProblem, Rejected
-from engine.queries.processes import definition, deployed_in
+from engine.queries.processes import definition, deployed_in, keys_deployed
 from engine.queries.rows import reading
 from webapp.auth.identity import current_actor
 from webapp.db import command_connection, reader
@@ -48,8 +49,11 @@ def deployment(deployment_id: UUID) -> str:
         rows = deployed_in(conn, deployment_id, tenant_id=current_actor().tenant_id)
     if not rows:
         abort(404)
-    models = [(row, model_of(row.id)) for row in rows]
-    warnings = [(row, warning) for row, model in models if model for warning in model.warnings]
+    models = [(row, model) for row in rows if (model := model_of(row.id)) is not None]
+    with reading(reader()) as conn:
+        called = {key for _, model in models for _, key in calls_of(model)}
+        there = keys_deployed(conn, called, tenant_id=current_actor().tenant_id)
+    warnings = [(row, warning) for row, model in models for warning in (*model.warnings, *called_in_vain(model, there))]
     return render_template("operations/deployment.html", rows=rows, warnings=warnings, same=_same(), here="deploy")
 
 

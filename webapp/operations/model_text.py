@@ -23,6 +23,7 @@ KIND_WORDS = {
     "complex_gateway": "Goes on when enough have come",
     "event_based_gateway": "First event wins",
     "subprocess": "Subprocess",
+    "call_activity": "Calls another process",
     "ad_hoc_subprocess": "Steps in no required order",
     "transaction": "Transaction",
     "event_subprocess": "Starts by itself on its event",

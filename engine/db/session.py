@@ -11,8 +11,9 @@ from sqlalchemy.engine import make_url
 
 OPTIONS = "-c timezone=UTC -c jit=off -c default_transaction_isolation=read\\ committed"
 # A command finds its rows by key. A plan that was kept from when a table was small (a fresh database; a queue that was
-# empty) would read it from end to end as it grows, and so would the checks of foreign keys, until statistics follow.
-COMMANDS = f"{OPTIONS} -c enable_seqscan=off"
+# empty) would read it from end to end as it grows, and so would the checks of foreign keys, until statistics follow. Nor does
+# it want a bitmap of rows, which is built whole: acquisition stops after the first few in the order of its index.
+COMMANDS = f"{OPTIONS} -c enable_seqscan=off -c enable_bitmapscan=off"
 
 
 def driver_url(url: str) -> str:

@@ -27,7 +27,7 @@ LONGEST_CURSOR = 20_000
 """A place holds texts that lists sort by; an address line of a server is shorter than this."""
 
 # A screen reads whole lists: the planner weighs every way, as for commands it does not (engine.db.session.COMMANDS).
-PLANNED_FREELY = "SET LOCAL enable_seqscan = on"
+PLANNED_FREELY = "SET LOCAL enable_seqscan = on; SET LOCAL enable_bitmapscan = on"
 
 T = TypeVar("T")
 

@@ -102,7 +102,7 @@ _THROW = (
 def spread_signal(conn: Connection, lease: Lease) -> SignalSpread | ItemDone | Rejected:
     """Write the delivery jobs of the next receivers of a thrown signal; ItemDone: all have theirs.
 
-    Locks: the job; the definitions of the receivers, FOR KEY SHARE. Refuses: LEASE_LOST.
+    Locks: the job. Refuses: LEASE_LOST.
     """
     with commit_point(conn, "command.before_commit"):
         row = (

@@ -30,8 +30,8 @@ Message keys are advisory transaction locks on `baton_key_number(tenant, name, k
 
 The job of a message that a case threw holds its own row while it waits for the keys. It belongs to no case, so no root holder
 waits for it, and what else might (an operator who releases it) holds nothing. A signal needs no key: who is to have it is
-what the snapshot of the throw saw (baton_signal_thrown). The rows that it writes for its receivers name their definitions,
-which foreign keys lock FOR KEY SHARE, sorted, after the job's own row: a deployment that holds one waits for no such job.
+what the snapshot of the throw saw (baton_signal_thrown). The rows that it writes for its receivers hang off no token, so that no
+foreign key waits for who deletes one.
 
 So a publisher meets the subscriber of its key, and a deployment whose start subscription takes any key; two publishers
 of different keys do not meet. All numbers of one command are taken by one call, sorted: `baton_lock_keys(exclusive,

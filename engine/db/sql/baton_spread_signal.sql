@@ -1,8 +1,8 @@
 -- One bounded step of a thrown signal, by the job that the throw left: a delivery job for each start event, and for each
 -- subscription that was open when it was thrown, `most` of them in one transaction; of a large payload, fewer. How far it
 -- came stands in the job itself, so what dies between two steps goes on there: nobody twice, nobody missed.
--- Locks the job, compares the lease, and only then reads. The definitions of the new rows are locked FOR KEY SHARE by their
--- foreign keys, in the order of the rows: sorted. Nobody who holds one of them waits for the job of a throw.
+-- Locks the job, compares the lease, and only then reads. Its rows hang off no token: a foreign key would wait for who
+-- deletes one, in no order. Who has gone meanwhile is found out by the delivery.
 -- Returns {"rows": how many, "ended": whether all have theirs}; NULL: the lease was lost, and nothing changed.
 -- `new_ids`: as many keys as `most`.
 CREATE OR REPLACE FUNCTION baton_spread_signal(of_job uuid, leased_under bigint, most integer, new_ids uuid[]) RETURNS json
@@ -34,8 +34,7 @@ BEGIN
     FROM jsonb_array_elements(thrown.payload->'starts') WITH ORDINALITY AS o (start, place)
     WHERE o.place > started ORDER BY o.place LIMIT room) w
   JOIN process_definition d ON d.id = w.definition_id
-  CROSS JOIN (SELECT baton_clock() AS at) c
-  ORDER BY w.definition_id;
+  CROSS JOIN (SELECT baton_clock() AS at) c;
   begun := least(room, jsonb_array_length(thrown.payload->'starts') - started);
   room := room - begun;
 
@@ -58,7 +57,6 @@ BEGIN
     SELECT new_ids[w.n], thrown.tenant_id, 'signal', w.instance_id, w.root_id, w.definition_id, w.id, w.element_id, c.at, c.at,
       CASE WHEN r.mark IS NULL THEN '{}' ELSE '{suspended}' END::text[], true, told
     FROM waiting w JOIN process_instance r ON r.id = w.root_id CROSS JOIN (SELECT baton_clock() AS at) c
-    ORDER BY w.definition_id
   )
   SELECT count(*), (array_agg(w.created_at ORDER BY w.n DESC))[1], (array_agg(w.id ORDER BY w.n DESC))[1]
   INTO reached, last_at, last_id FROM waiting w;

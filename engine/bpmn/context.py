@@ -34,6 +34,7 @@ class Context:
     data: dict[str, Element] = field(default_factory=dict)
     lanes: dict[str, Element] = field(default_factory=dict)  # element id -> the lane that assigns it
     escalations: dict[str, Element] = field(default_factory=dict)
+    event_definitions: dict[str, Element] = field(default_factory=dict)  # those beside the processes, by id
     signals: dict[str, Element] = field(default_factory=dict)
     _read: set[tuple[Element, str]] = field(default_factory=set)  # holding the element keeps its identity
 

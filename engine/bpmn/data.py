@@ -52,7 +52,7 @@ def inputs(element: Element, context: Context) -> list[tuple[str, Expression]]:
     for association in names.bpmn(element, "dataInputAssociation"):
         target = _ends(association, "targetRef", context)[-1:]
         name = _variable(target[0], context) if target else None
-        if not name or name == PLACEHOLDER:
+        if not name or name == PLACEHOLDER or target[0].get("id") in _of_the_loop(element):
             continue
         expression = _value(
             association, [_variable(each, context) or "" for each in _ends(association, "sourceRef", context)], name, context
@@ -68,7 +68,7 @@ def outputs(element: Element, kind: str, context: Context) -> tuple[DataOutput, 
     for association in names.bpmn(element, "dataOutputAssociation"):
         sources, target = _ends(association, "sourceRef", context), _ends(association, "targetRef", context)[-1:]
         name = _variable(target[0], context) if target else None
-        if not name or not sources:
+        if not name or not sources or any(source.get("id") in _of_the_loop(element) for source in sources):
             continue
         if kind not in GIVES:
             context.problem(association, f"{named(element)} has a data output", "none: it has no result of its own")
@@ -81,6 +81,13 @@ def outputs(element: Element, kind: str, context: Context) -> tuple[DataOutput, 
         if expression is not None:
             found.append(DataOutput(name, taken, expression))
     return tuple(found)
+
+
+def _of_the_loop(activity: Element) -> frozenset[str]:
+    """Data of a multi-instance activity as a whole: its instances have an item of it (engine.bpmn.loop_data)."""
+    loops = names.bpmn(activity, "multiInstanceLoopCharacteristics")
+    found = (names.text(each).strip() for loop in loops for each in names.bpmn(loop, "loopDataInputRef", "loopDataOutputRef"))
+    return frozenset(found)
 
 
 def _too_much_for_an_event(event: Element, association: Element) -> str | None:

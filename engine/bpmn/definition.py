@@ -12,6 +12,7 @@ from typing import Any
 
 from engine.bpmn.parts import DataOutput as DataOutput
 from engine.bpmn.parts import FormField as FormField
+from engine.bpmn.parts import LoopEvent as LoopEvent
 from engine.bpmn.parts import MultiInstance as MultiInstance
 from engine.bpmn.parts import StandardLoop as StandardLoop
 from engine.expressions import Expression

@@ -5,19 +5,11 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from engine.bpmn import names
+from engine.bpmn import loop_data, loop_events, names
 from engine.bpmn.context import MAX_NAME, Context, named
 from engine.bpmn.definition import MultiInstance, StandardLoop
 from engine.bpmn.names import ZEEBE, Element
 from engine.expressions import Expression
-
-REFUSED = {  # children that would change what happens
-    "loopDataInputRef": "camunda:collection, or loopCardinality",
-    "inputDataItem": "camunda:elementVariable",
-    "loopDataOutputRef": "none: each instance writes its results into the variables around it",
-    "outputDataItem": "none: each instance writes its results into the variables around it",
-    "complexBehaviorDefinition": "none: events are not thrown by the instances",
-}
 
 _NAME = re.compile(r"[^\W\d]\w*")
 
@@ -51,22 +43,20 @@ def _standard(activity: Element, loop: Element, context: Context) -> StandardLoo
 
 
 def _multi(activity: Element, loop: Element, context: Context) -> MultiInstance | None:
-    behavior = loop.get("behavior", "All")
-    if behavior != "All":
-        context.problem(loop, f"{named(activity)} has the behavior {behavior}", "All: events are not thrown by the instances")
-    for child in names.bpmn(loop, *REFUSED):
-        context.problem(child, f"{names.local(child)} of {named(activity)} is not supported", REFUSED[names.local(child)])
     cardinality = _text_of(activity, loop, "loopCardinality", context)
     zeebe = context.extension(loop, "loopCharacteristics", ZEEBE)
     collection, element = _collection(activity, loop, zeebe, context)
     counted = next(names.bpmn(loop, "loopCardinality"), None) is not None
-    collected = zeebe is not None or context.attribute(loop, "collection") is not None
+    collected = any(
+        given is not None for given in (zeebe, context.attribute(loop, "collection"), next(names.bpmn(loop, "loopDataInputRef"), None))
+    )
     if counted == collected:
         found = "neither a cardinality nor a collection" if not counted else "both a cardinality and a collection"
-        context.problem(loop, f"{named(activity)} has {found}", "a loopCardinality or a camunda:collection")
+        context.problem(loop, f"{named(activity)} has {found}", "a loopCardinality, a camunda:collection or a loopDataInputRef")
         return None
     if cardinality is None and collection is None:
         return None  # it could not be read, and is named already
+    output, result = loop_data.output(activity, loop, zeebe, context)
     return MultiInstance(
         sequential=names.flag(loop.get("isSequential"), default=False),
         cardinality=cardinality,
@@ -74,25 +64,29 @@ def _multi(activity: Element, loop: Element, context: Context) -> MultiInstance 
         element=_variable(activity, loop, element, context),
         index=_variable(activity, loop, context.attribute(loop, "elementIndexVariable"), context) or "loopCounter",
         until=_text_of(activity, loop, "completionCondition", context),
+        throws=loop_events.parse(activity, loop, context),
+        output=_variable(activity, loop, output, context),
+        result=result,
     )
 
 
 def _collection(activity: Element, loop: Element, zeebe: Element | None, context: Context) -> tuple[Expression | None, str | None]:
-    """camunda:collection, the name of a variable or an expression; or the inputCollection of Zeebe."""
+    """camunda:collection, the name of a variable or an expression; the inputCollection of Zeebe; or the loopDataInputRef."""
     where = f"the collection of {named(activity)}"
+    element = context.attribute(loop, "elementVariable")
+    if element is None:
+        element = loop_data.item(loop, "inputDataItem")
     if zeebe is not None:
-        if zeebe.get("outputCollection") is not None:
-            what = f"{named(activity)} collects outputs (zeebe outputCollection)"
-            context.problem(loop, what, REFUSED["outputDataItem"])
-        return context.zeebe(loop, zeebe.get("inputCollection"), where), zeebe.get("inputElement")
-    text = (context.attribute(loop, "collection") or "").strip()
+        return context.zeebe(loop, zeebe.get("inputCollection"), where), zeebe.get("inputElement") or element
+    given = context.attribute(loop, "collection")
+    text = given.strip() if given is not None else loop_data.referred(activity, loop, "loopDataInputRef", context)
     if _NAME.fullmatch(text):
         text = f"${{{text}}}"
     collection = context.expression(loop, text, where)
     if collection is not None and (collection.is_constant or collection.is_template):
         context.problem(loop, f"{where} is the text {text[:80]!r}", "the name of a variable, or an expression such as ${order.lines}")
         collection = None
-    return collection, context.attribute(loop, "elementVariable")
+    return collection, element
 
 
 def _variable(activity: Element, loop: Element, name: str | None, context: Context) -> str | None:

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from engine.expressions import Expression
+
+if TYPE_CHECKING:
+    from engine.bpmn.definition import SignalConfig
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +30,22 @@ class MultiInstance:
     element: str | None = None  # the variable that takes the item of the collection
     index: str = "loopCounter"  # the variable that counts, from 0
     until: Expression | None = None  # completionCondition
+    throws: tuple[LoopEvent, ...] = ()  # what an instance throws as it completes (behavior)
+    output: str | None = None  # the variable that takes the results of all instances, a list
+    result: Expression | None = None  # of one instance
+
+
+@dataclass(frozen=True, slots=True)
+class LoopEvent:
+    """What an instance throws to the border of its activity as it completes (10.3.8.2). Either a signal or an escalation.
+
+    `first`: only the first to complete throws it (behavior One). `condition`: whoever finds it true (Complex); else each (None).
+    """
+
+    signal: SignalConfig | None = None
+    escalation: str | None = None
+    first: bool = False
+    condition: Expression | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,6 +37,7 @@ def check_ids(root: Element, processes: list[Element], context: Context) -> None
 def resolve_event_definitions(root: Element, processes: list[Element], context: Context) -> None:
     """10.5.5: an event may refer to an event definition beside the processes. It is read as if it stood in the event."""
     shared = {child.get("id"): child for child in names.elements(root) if names.local(child).endswith("EventDefinition")}
+    context.event_definitions = {str(key): each for key, each in shared.items() if key}
     room = MAX_COPIED
     for process in processes:
         for reference in list(process.iter(f"{{{BPMN}}}eventDefinitionRef")):

@@ -12,11 +12,12 @@ there are is decided when the activity begins.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from typing import Any
 
 from engine.bpmn.definition import MultiInstance, Node, StandardLoop
+from engine.core import loop_results
 from engine.core.catching import arm_border
 from engine.core.effects import InvariantBroken, NewJob
 from engine.core.registry import LOOP, Behaviour, register
@@ -46,11 +47,13 @@ class Loop(Behaviour):
         if not arm_border(run, token, node):
             return
         if total == 0:
+            run.assign(token.scope, loop_results.none(node), node.id)
             run.leave(token)
             return
         body = run.add_scope(token.scope, token, node.id)
         over = sorted(node.loop.collection.names) if isinstance(node.loop, MultiInstance) and node.loop.collection else []
         body.count(total=total, begun=0, completed=0, **({"over": over} if over else {}))
+        loop_results.open_for(run, body, node)
         _begin(run, body, node, items)
 
     def continued(self, run: Run, token: Token, node: Node, trigger: Continued) -> None:
@@ -71,17 +74,22 @@ class Loop(Behaviour):
         counters = {**body.counters, "completed": body.counters["completed"] + 1}
         try:
             enough, items = _decide(run, iteration, node, counters)
+            loop_results.add(run, iteration, node)
+            loop_results.throw(run, token, node, _attributes(node, counters))
         except (ExpressionError, CannotGoOn) as error:
             token.flow_id = None
             run.fail(token, error)
+            return
+        if not token.alive:  # what it threw has interrupted the activity
             return
         run.record(iteration, "element_left", node.id, {"loop": iteration.counters["loop"]})
         run.discard(token)
         iteration.alive = False
         body.count(**counters)
         if enough:
+            results = loop_results.of(run, body, node)
             run.withdraw_all(body)
-            _finish(run, body, node)
+            _finish(run, body, node, results)
         elif _one_by_one(node):
             _begin(run, body, node, items)
 
@@ -126,13 +134,14 @@ def _postpone(run: Run, body: Scope, node: Node) -> None:
     owner.wait_for(run.effects.jobs, job)
 
 
-def _finish(run: Run, body: Scope, node: Node) -> None:
+def _finish(run: Run, body: Scope, node: Node, results: Mapping[str, Variable]) -> None:
     owner = body.owner
     assert owner is not None  # the token of the activity
     body.alive = False
     owner.inner, owner.ended = None, body
     if not _one_by_one(node) and body.counters["begun"] < body.counters["total"]:
         run.shed(owner, all_leaves=True)  # the job that was to begin the others
+    run.assign(owner.scope, results, node.id)
     run.leave(owner)
 
 
@@ -170,11 +179,7 @@ def _decide(run: Run, iteration: Scope, node: Node, counters: dict[str, Any]) ->
         again = {_index(node): completed}
         return loop.condition is not None and not _true(run, iteration, loop.condition, again, node), None
     assert loop is not None  # only looped activities come here
-    said = {
-        "nrOfInstances": counters["total"],
-        "nrOfActiveInstances": (counters["begun"] if loop.sequential else counters["total"]) - completed,
-        "nrOfCompletedInstances": completed,
-    }
+    said = _attributes(node, counters)
     if loop.until is not None and _true(run, iteration, loop.until, said, node):
         return True, None
     if completed == counters["total"]:
@@ -184,6 +189,18 @@ def _decide(run: Run, iteration: Scope, node: Node, counters: dict[str, Any]) ->
     body = iteration.parent
     assert body is not None  # an iteration lies in a body
     return False, _items_still(run, body, node)
+
+
+def _attributes(node: Node, counters: Mapping[str, Any]) -> dict[str, Any]:
+    """What expressions of the activity see of it: the names of the standard (10.3.8.2), and those of Camunda 7."""
+    completed = counters["completed"]
+    active = (counters["begun"] if _one_by_one(node) else counters["total"]) - completed
+    return {
+        **dict.fromkeys(("numberOfInstances", "nrOfInstances"), counters["total"]),
+        **dict.fromkeys(("numberOfActiveInstances", "nrOfActiveInstances"), active),
+        **dict.fromkeys(("numberOfCompletedInstances", "nrOfCompletedInstances"), completed),
+        "numberOfTerminatedInstances": 0,
+    }
 
 
 def _items_still(run: Run, body: Scope, node: Node) -> Sequence[Any] | None:

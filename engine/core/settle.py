@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from uuid import UUID
+
 from engine.core.effects import Effects, EndedInstance, Home, InvariantBroken, MovedToken, NewInstance, NewScope, NewToken
 from engine.core.executions import scope_of, settle_executions
 from engine.core.run import Run
@@ -127,6 +129,7 @@ def _scopes(run: Run) -> None:
         elif scope.alive and scope.counted:
             effects.counters[scope.id] = scope.counters
     dead = {scope.id for scope in run.scopes if not scope.alive}
+    dead |= {UUID(scope.counters["results"]) for scope in run.scopes if not scope.alive and "results" in scope.counters}
     if dead:
         for key in [key for key in effects.variables if key[0] in dead]:
             del effects.variables[key]

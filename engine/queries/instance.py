@@ -292,7 +292,7 @@ SELECT v.name, v.type, v.value, v.revision, s.element_id AS scope_element,
   LEFT JOIN changed ON changed.name = v.name
   LEFT JOIN process_instance AS i ON i.id = s.instance_id
   LEFT JOIN person ON person.tenant_id = i.tenant_id AND person.username = changed.actor
- WHERE s.instance_id = :id
+ WHERE s.instance_id = :id AND NOT s.counters ? 'kept' -- the results of a loop become a variable when it ends
  ORDER BY cardinality(s.path), s.element_id NULLS FIRST, s.id, v.name LIMIT 1000
 """
 

@@ -178,7 +178,8 @@ class World:
     def decide(self, trigger: Trigger, leaf: Leaf | None = None) -> Effects:
         """A narrow snapshot first. Where it suffices, it must lead to the very effects that the whole leads to."""
         others = self._others(trigger, leaf)
-        tasks = tuple(OpenTask(task.id, task.token_id, task.element_id) for task in self.leaves.values() if isinstance(task, NewTask))
+        stored = [*self.leaves.values(), *([leaf] if leaf is not None else [])]  # the command ends the one that triggers
+        tasks = tuple(OpenTask(task.id, task.token_id, task.element_id) for task in stored if isinstance(task, NewTask))
         signals = tuple(
             OpenSignal(each.id, each.token_id, each.element_id, each.message_name)
             for each in self.leaves.values()

@@ -116,7 +116,12 @@ ELEMENTS: Sequence[Row] = (
             "`loopCondition`, `testBefore`, `loopMaximum`; below",
             ("ignored", "no", "no", "yes"),
         ),
-        ("multi-instance, sequential and parallel", None, "by number or collection, `completionCondition`; below", ALL),
+        (
+            "multi-instance, sequential and parallel",
+            None,
+            "by number, collection or data, `completionCondition`, results, `behavior`; below",
+            ALL,
+        ),
         ("`startQuantity`, `completionQuantity`", None, "from 1 to 100", ("ignored", "no", "ignored", "no")),
         ("`gatewayDirection`", None, "refused where it contradicts the flows (10.6.1)", ("ignored", "ignored", "ignored", "ignored")),
     ),

@@ -197,10 +197,10 @@ def _is_transaction(scope: Scope) -> bool:
 def _turn_back(run: Run, scope: Scope) -> None:
     """Withdraw what runs in a scope; undo what was completed in it, and in what was running there.
 
-    Compensation that is under way goes on.
+    Compensation that is under way goes on. A called process is withdrawn: what it has done is its own.
     """
     for token in list(scope.tokens):
-        inner = token.inner
+        inner = _inside(token)
         if inner is not None and inner.is_compensating:
             inner.count(**{**inner.counters, "cancelled": True})
         elif inner is not None and _has_completed(inner):
@@ -219,8 +219,13 @@ def _turn_back(run: Run, scope: Scope) -> None:
 
 def _has_completed(scope: Scope) -> bool:
     """Whether something in a running scope is to be undone, or is being undone."""
-    inner = [token.inner for token in scope.tokens if token.inner is not None] + [child for child in scope.children if child.alive]
-    return bool(scope.executions) or scope.is_compensating or any(_has_completed(each) for each in inner)
+    inside = [_inside(token) for token in scope.tokens] + [child for child in scope.children if child.alive]
+    return bool(scope.executions) or scope.is_compensating or any(_has_completed(each) for each in inside if each is not None)
+
+
+def _inside(token: Token) -> Scope | None:
+    """The scope that a token owns in its own process."""
+    return None if token.inner is None or token.inner.parent is None else token.inner
 
 
 def is_turning_back(run: Run, token: Token) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from typing import Any
 from uuid import UUID
 
@@ -18,7 +19,7 @@ from engine.expressions import parse
 from tests.bpmn.models import MODELS
 from tests.cast import ADA, OP, engage
 from tests.commands.cases import acquired, deployed, kinds, places, started, status, the_task
-from tests.core.models import boundary, end, model, service, several, start, sub, undo, user
+from tests.core.models import boundary, call, end, model, service, several, start, sub, undo, user
 from tests.rows import one
 
 Connection = psycopg.Connection[Any]
@@ -157,3 +158,38 @@ def test_rows_of_an_interrupted_subprocess_go_with_it(conn: Connection) -> None:
     assert isinstance(throw_job_error(conn, lease, code="BAD", message="", variables={}), ItemDone)
     assert kept(conn) == []
     assert open_tasks(conn) == ["repair"]
+
+
+def test_a_called_process_undoes_its_own_executions_which_are_rows_of_its_instance(conn: Connection) -> None:
+    called = model("start -> book -> regret -> end", regret=undo(), book=user(**ADAS), no_book=user(**ADAS), handlers={"book": "no_book"})
+    deployed(conn, replace(called, key="booking"))
+    deployed(
+        conn,
+        model(
+            "start -> a -> trip -> undo_all -> end", a=user(**ADAS), trip=call("booking"), undo_all=undo(), no_a=user(**ADAS),
+            no_trip=user(**ADAS), handlers={"a": "no_a", "trip": "no_trip"},
+        ),
+    )  # fmt: skip
+    case = started(conn).instance_id
+    done(conn, "a")
+    done(conn, "book")
+    inner = one(conn, "SELECT id FROM process_instance WHERE parent_id = %s", case)
+    assert Counter(kinds(conn, inner))["compensation_begun"] == 1
+    assert kept(conn) == ["a"]
+    done(conn, "no_book")
+    assert status(conn, inner) == "completed"
+    assert open_tasks(conn) == ["no_trip"]
+    done(conn, "no_trip")
+    done(conn, "no_a")
+    assert (status(conn, case), kept(conn)) == ("completed", [])
+
+
+def test_an_instance_that_is_cancelled_takes_the_executions_of_what_it_called_along(conn: Connection) -> None:
+    called = model("start -> book -> wait -> end", book=user(**ADAS), handlers={"book": "no_book"})
+    deployed(conn, replace(called, key="booking"))
+    deployed(conn, model("start -> trip -> end", trip=call("booking")))
+    case = started(conn).instance_id
+    done(conn, "book")
+    assert kept(conn) == ["book"]
+    assert isinstance(cancel_instance(conn, case, actor=OP, reason="", request_id="c"), InstanceCancelled)
+    assert kept(conn) == []

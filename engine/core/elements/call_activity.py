@@ -54,6 +54,8 @@ class CallActivity(Activity):
             run.fail(owner, error)  # at the activity: a retry calls again, as that of any other activity does its work again
             return
         run.assign(owner.scope, values, node.id)
+        if node.id in owner.scope.definition.compensable:
+            owner.results = values
         run.leave(owner)
 
 

@@ -8,15 +8,17 @@ from typing import Any
 import pytest
 from psycopg.types.json import Jsonb
 
-from engine.commands.outcome import ItemDone, Lease, Refusal, SignalThrown
+from engine.commands.outcome import ItemDone, Lease, Refusal, Rejected, SignalThrown
 from engine.commands.signals import broadcast_signal, receive_signal, spread_signal
 from engine.commands.thrown_messages import publish_thrown
+from engine.db.acquire import recover_expired
+from engine.db.session import connect
 from tests import rows
 from tests.cast import OP, engage
 from tests.commands import cases
 from tests.conftest import Clock
 from tests.core.models import catch, model, tells, user
-from tests.races.contest import Connection
+from tests.races.contest import Connection, Contender
 from tests.races.test_waits import SUSPEND, meanwhile, recovering
 
 STEP = "UPDATE process_instance SET revision = revision + 1 WHERE id = %s"
@@ -69,6 +71,24 @@ def test_R4_whoever_waits_for_the_recovery_of_its_job_has_lost_its_lease_and_bri
     clock.advance(seconds=31)
     assert recovering(database_url, conn, lambda c: act(c, lease)).refusal is Refusal.LEASE_LOST
     assert conn.execute(there).fetchone() == before
+
+
+def test_R4_a_thrown_message_that_is_taken_back_while_it_waits_for_its_receiver_brings_nothing(
+    conn: Connection, database_url: str, clock: Clock
+) -> None:
+    lease = told(conn)
+    cases.deployed(conn, model("start -> wait -> after -> end", wait=catch(on="PAID"), after=user()), version=2)
+    case = cases.started(conn).instance_id
+    clock.advance(seconds=31)
+    with connect(database_url) as holder:
+        holder.execute("BEGIN")
+        holder.execute("SELECT 1 FROM process_instance WHERE id = %s FOR UPDATE", (case,))
+        contender = Contender(database_url, lambda c: publish_thrown(c, lease)).seen_waiting(conn)
+        assert len(recover_expired(conn, limit=5)) == 1
+        holder.execute("COMMIT")
+        lost = contender.outcome()
+    assert isinstance(lost, Rejected) and lost.refusal is Refusal.LEASE_LOST
+    assert cases.places(conn, case) == [("wait", "waiting")]
 
 
 def test_a_signal_waits_for_another_step_of_the_case(conn: Connection, database_url: str) -> None:

@@ -26,6 +26,7 @@ GIVES = frozenset(  # kinds whose result, or message, may have data outputs
         "send_task",
         "user_task",
         "receive_task",
+        "call_activity",
     }
 )
 
@@ -70,6 +71,8 @@ def outputs(element: Element, kind: str, context: Context) -> tuple[DataOutput, 
         name = _variable(target[0], context) if target else None
         if not name or not sources or any(source.get("id") in _of_the_loop(element) for source in sources):
             continue
+        if kind in ("task", "manual_task"):
+            continue  # they give nothing, so the target is left alone
         if kind not in GIVES:
             context.problem(association, f"{named(element)} has a data output", "none: it has no result of its own")
             continue

@@ -111,6 +111,19 @@ def _binding(whole: Whole, callable_: Element, operation: Element | None, bindin
             whole.problem(callable_, what, f"the item of {named(message)}")
 
 
+def _callable(whole: Whole) -> None:
+    """10.3.6 and 13.3.5: a call begins a process at its none start event. Looked at where both lie in one file."""
+    for call in whole.within("callActivity"):
+        called = whole.to(call.get("calledElement"))
+        starts = [] if called is None else list(names.bpmn(called, "startEvent"))
+        if called is not None and starts and all(_has_event(start) for start in starts):
+            whole.problem(call, f"calls {named(called)}, which only events start", "a none start event in it")
+
+
+def _has_event(start: Element) -> bool:
+    return any(names.local(child).endswith(("EventDefinition", "eventDefinitionRef")) for child in names.elements(start))
+
+
 def _calls(whole: Whole) -> None:
     """10.3.4.1: the data of a call activity is that of what it calls. Looked at where both are declared in one file."""
     for call in whole.within("callActivity"):
@@ -125,4 +138,4 @@ def _calls(whole: Whole) -> None:
 
 
 STRICT: tuple[Rule, ...] = (_operations,)
-RULES: tuple[Rule, ...] = (_kinds, _messages_of_tasks, _services, _bindings, _calls)
+RULES: tuple[Rule, ...] = (_kinds, _messages_of_tasks, _services, _bindings, _callable, _calls)

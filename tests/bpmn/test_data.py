@@ -52,7 +52,11 @@ OBJECT = '<dataObject id="d"/>'
 TASK = '<serviceTask id="x" baton:handler="h">'
 PARAMETER = '<baton:inputParameter name="i">1</baton:inputParameter>'
 WRONG = {
-    "an output of what has no result": (f'<task id="x">{IO}{OUT.format("")}</task>{OBJECT}', "a", "has a data output"),
+    "an output of a subprocess": (
+        f'<subProcess id="x">{IO}{OUT.format("")}<startEvent id="s"/></subProcess>{OBJECT}',
+        "a",
+        "has a data output",
+    ),
     "an output that an event transforms": (
         '<intermediateCatchEvent id="x"><dataOutput id="o"/>'
         + OUT.format("<transformation>${o}</transformation>")
@@ -103,6 +107,12 @@ WRONG = {
 def test_what_cannot_be_meant_is_named(body: str, element: str, what: str) -> None:
     found = [(each.element_id, each.what) for each in read_files([("m", around(body))]).problems]
     assert [text for key, text in found if key == element and what in text], found
+
+
+def test_a_task_that_gives_nothing_may_have_an_output() -> None:
+    read = read_files([("m", around(f'<task id="x">{IO}{OUT.format("")}</task>{OBJECT}'))])
+    assert read.problems == ()
+    assert read.definitions[0][1].nodes["x"].data_outputs == ()
 
 
 def test_what_modelers_draw_as_associations_to_activities_is_drawn_only() -> None:

@@ -254,6 +254,16 @@ def test_a_call_has_the_data_of_what_it_calls() -> None:
     assert ("a", "callActivity 'a' has other dataInputs than process 'q'") in found
 
 
+def test_a_call_of_a_process_that_only_events_start_is_named() -> None:
+    called = (
+        '<process id="q" isExecutable="true"><startEvent id="s"><timerEventDefinition>'
+        '<timeDate xsi:type="tFormalExpression">2030-01-01</timeDate>'
+        '</timerEventDefinition></startEvent><endEvent id="e"/><sequenceFlow id="sf" sourceRef="s" targetRef="e"/></process>'
+    )
+    found = problems(around('<callActivity id="a" calledElement="q"/>'), root=called)
+    assert found == [("a", "callActivity 'a' calls process 'q', which only events start")]
+
+
 def test_a_global_task_binds_the_interface_that_it_supports() -> None:
     found = problems(around(task()), root='<globalTask id="g"><supportedInterfaceRef>shop</supportedInterfaceRef></globalTask>')
     assert ("g", "globalTask 'g' supports interface 'shop' and does not bind operation 'sell'") in found

@@ -66,3 +66,13 @@ def test_an_output_that_the_result_does_not_have_leaves_its_target_alone(conn: C
     claim(conn, enter, actor=ADA, request_id="c")
     assert isinstance(complete_task(conn, enter, actor=ADA, variables={}, request_id="e"), TaskCompleted)
     assert variables(conn) == {"limit": 9, "order sum": 7}
+
+
+def test_data_goes_into_a_call_and_comes_back_by_name_and_nothing_else_does(conn: Connection) -> None:
+    """10.4.1: what a call activity does not map is not passed."""
+    assert isinstance(deploy(conn, [("m.bpmn", model("data_through_a_call"))], actor=OP), Deployed)
+    started = start_instance(conn, "caller", actor=ADA, variables={"price": 7, "secret": 1})
+    assert isinstance(started, InstanceStarted)
+    assert variables(conn) == {"price": 7, "secret": 1, "approved": True}
+    first = "SELECT data->'variables' FROM history WHERE kind = 'variables_set' AND instance_id <> %s ORDER BY id LIMIT 1"
+    assert set(one(conn, first, started.instance_id)) == {"sum"}

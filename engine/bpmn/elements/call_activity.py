@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from engine.bpmn import mappings, names
+from engine.bpmn import data, mappings, names
 from engine.bpmn.context import MAX_NAME, Context, named
 from engine.bpmn.definition import CallConfig
 from engine.bpmn.names import CAMUNDA_LIKE, ZEEBE, Element
@@ -26,6 +26,10 @@ def parse(element: Element, context: Context) -> CallConfig | None:
     inputs, passes, business_key = _inputs(element, context)
     results, returns_all = _results(element, context)
     local, outputs = mappings.inputs(element, context), mappings.outputs(element, context)
+    if passes == "none" and next(names.bpmn(element, "dataInputAssociation"), None) is not None:
+        passes = "local"  # 10.4.1: its data inputs are those of what it calls
+    returned = [source for output in data.outputs(element, "call_activity", context) for source in output.sources]
+    results += tuple((name, name) for name in dict.fromkeys(returned) if name not in dict(results))
     if zeebe is not None:
         passes = "all" if names.flag(zeebe.get("propagateAllParentVariables"), default=True) else "local" if local else passes
         returns_all = returns_all or (not outputs and names.flag(zeebe.get("propagateAllChildVariables"), default=True))

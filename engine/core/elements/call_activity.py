@@ -14,6 +14,7 @@ from typing import Any, cast
 from engine.bpmn.definition import CallConfig, Node, none_start
 from engine.core.activity import Activity
 from engine.core.beginning import begin_instance
+from engine.core.data import outward
 from engine.core.known import Call, Called, NeedsDefinition, NotCallable
 from engine.core.reading import as_text, inputs_of
 from engine.core.registry import register
@@ -49,7 +50,7 @@ class CallActivity(Activity):
     def returned(self, run: Run, owner: Token, node: Node, scope: Scope) -> None:
         config = cast(CallConfig, node.config)
         try:
-            values = _given_back(run, owner, node, config, scope)
+            values = outward(run, owner.scope, node, _given_back(run, owner, node, config, scope))
         except (ExpressionError, CannotGoOn) as error:
             run.fail(owner, error)  # at the activity: a retry calls again, as that of any other activity does its work again
             return

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from webapp.api.bodies import Field, Wrong, check, names, number, one_of, text, truth, uuid, variables, whole
+from webapp.api.bodies import Field, Word, Wrong, check, names, number, one_of, text, truth, uuid, variables, whole
 
 FIELDS = {"name": Field(text(longest=5)), "count": Field(whole(least=1, most=3), 1)}
 
@@ -44,8 +44,10 @@ def test_a_body_that_is_no_object_is_refused(value: Any) -> None:
         (text(), "\ud800"),
         (whole(), True),
         (whole(), 1.5),
-        (whole(), "-1"),
-        (whole(), "１"),
+        (whole(), "1"),
+        (whole(), Word("-1")),
+        (whole(), Word("１")),
+        (truth, "true"),
         (whole(), 2**63),
         (number(), True),
         (number(), float("inf")),
@@ -86,6 +88,6 @@ def test_variables_that_are_nested_too_deep_are_refused_not_overflowed() -> None
 
 
 def test_query_numbers_are_read_from_their_digits() -> None:
-    assert whole(most=200)("50") == 50
-    assert truth("true") is True
-    assert truth("false") is False
+    assert whole(most=200)(Word("50")) == 50
+    assert truth(Word("true")) is True
+    assert truth(Word("false")) is False

@@ -29,6 +29,10 @@ class Wrong(ValueError):
     """What was expected instead."""
 
 
+class Word(str):
+    """A value of a query string, where a number is its digits and a truth is its name; in a body neither is."""
+
+
 @dataclass(frozen=True, slots=True)
 class Field:
     """One field of a body. Without a default it is required."""
@@ -62,7 +66,7 @@ def query(**fields: Field) -> dict[str, Any]:
     doubled = [name for name, values in request.args.lists() if len(values) > 1]
     if doubled:
         abort(_invalid([(name, "expected once") for name in doubled]))
-    return _refusing(check, request.args.to_dict(), fields)
+    return _refusing(check, {name: Word(value) for name, value in request.args.items()}, fields)
 
 
 def request_id() -> str | None:
@@ -122,7 +126,7 @@ def whole(*, least: int = 0, most: int = WHOLE - 1, nullable: bool = False) -> R
     def read(value: Any) -> int | None:
         if value is None and nullable:
             return None
-        if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 20:
+        if isinstance(value, Word) and value.isascii() and value.isdigit() and len(value) < 20:
             value = int(value)
         if isinstance(value, bool) or not isinstance(value, int):
             raise Wrong(f"expected a whole number, found {kind_of(value)}")
@@ -147,7 +151,7 @@ def number(*, least: float = 0, most: float = 1e9, nullable: bool = False) -> Re
 
 
 def truth(value: Any) -> bool:
-    if value in ("true", "false"):
+    if isinstance(value, Word) and value in ("true", "false"):
         return bool(value == "true")
     if not isinstance(value, bool):
         raise Wrong(f"expected true or false, found {kind_of(value)}")

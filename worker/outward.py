@@ -11,12 +11,14 @@ from __future__ import annotations
 import re
 import socket
 import ssl
+import threading
 import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from functools import cache
 from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
+from queue import Empty, SimpleQueue
 from typing import Any
 
 import httpcore
@@ -147,6 +149,26 @@ def _inner(address: IPv4Address | IPv6Address) -> IPv4Address | IPv6Address:
     return address.ipv4_mapped or address.sixtofour or (address.teredo[1] if address.teredo else address)
 
 
+def _resolved(host: str, port: int, seconds: float) -> list[Any]:
+    """What socket.getaddrinfo says, within `seconds`: it knows no deadline, so a thread of its own waits for it to the end."""
+    answers: SimpleQueue[list[Any] | OSError | UnicodeError] = SimpleQueue()
+
+    def ask() -> None:
+        try:
+            answers.put(socket.getaddrinfo(host, port, type=socket.SOCK_STREAM))
+        except (OSError, UnicodeError) as problem:
+            answers.put(problem)
+
+    threading.Thread(target=ask, name="resolve", daemon=True).start()
+    try:
+        found = answers.get(timeout=seconds)
+    except Empty:
+        raise httpcore.ConnectTimeout(f"{host}: no address after {seconds:g} s") from None
+    if isinstance(found, Exception):
+        raise found
+    return found
+
+
 class _Backend(httpcore.NetworkBackend):
     """Resolves, checks and connects; what it returns keeps to the one deadline."""
 
@@ -163,7 +185,7 @@ class _Backend(httpcore.NetworkBackend):
         socket_options: Iterable[Any] | None = None,
     ) -> httpcore.NetworkStream:
         try:
-            found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+            found = _resolved(host, port, self._left(timeout, httpcore.ConnectTimeout))
         except (OSError, UnicodeError) as problem:
             raise httpcore.ConnectError(f"{host}: {problem}") from problem
         refusal: TargetRefused | None = None

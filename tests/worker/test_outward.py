@@ -166,6 +166,16 @@ def test_S68_a_drip_of_bytes_ends_at_the_deadline(server, first):
     assert time.monotonic() - begun < 4
 
 
+def test_S68_a_name_that_nobody_resolves_ends_at_the_deadline(monkeypatch):
+    answered = threading.Event()
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *args, **kwargs: answered.wait(30))
+    begun = time.monotonic()
+    with pytest.raises(httpx.ConnectTimeout, match=r"shop\.test: no address"):
+        get("http://shop.test/")
+    assert time.monotonic() - begun < 4
+    answered.set()
+
+
 def test_a_proxy_of_the_environment_is_not_used(server, monkeypatch):
     monkeypatch.setenv("HTTP_PROXY", "http://192.0.2.1:3128")
     monkeypatch.setenv("http_proxy", "http://192.0.2.1:3128")

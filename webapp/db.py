@@ -11,7 +11,7 @@ from sqlalchemy import Connection
 
 from engine.config import Settings
 from engine.db.models import Base
-from engine.db.session import OPTIONS, driver_url
+from engine.db.session import COMMANDS, driver_url
 
 db = SQLAlchemy(model_class=Base)
 
@@ -23,6 +23,7 @@ POOL_SECONDS = 30
 def init_db(app: Flask, settings: Settings) -> None:
     """AUTOCOMMIT, so that a command finds its connection idle and opens its own transaction.
 
+    Planned as for commands; a screen's read asks for the planner's freedom (engine.queries.rows.reading).
     The statement timeout is the screens' and bounds how long a press waits for a lock that somebody else holds.
     """
     timeout = f"-c statement_timeout={STATEMENT_SECONDS * 1000}"
@@ -34,7 +35,7 @@ def init_db(app: Flask, settings: Settings) -> None:
         "pool_timeout": POOL_SECONDS,
         "pool_pre_ping": True,
         "connect_args": {
-            "options": f"{OPTIONS} {timeout}",
+            "options": f"{COMMANDS} {timeout}",
             "application_name": "baton-web",
             "prepare_threshold": 1,
             "connect_timeout": 5,

@@ -61,7 +61,7 @@ def main() -> int:
             workshops.append(Workshop(folder / str(number), server, name, proofs))
         verdicts = _try_all(chosen, workshops, accepted, {mutant.name for mutant in every})
     for test in sorted(proofs.broken):
-        print(f"BROKEN    {test} fails without any mutant")
+        print(f"BROKEN    {test} fails without any mutant, or only now and then")
     return _report(verdicts, accepted, gone) or int(bool(proofs.broken))
 
 

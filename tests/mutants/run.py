@@ -90,7 +90,7 @@ class Verdict:
 
 
 class Proofs:
-    """Which tests kill rightly: those that pass without any mutant. The others are broken, and judge nothing more."""
+    """Which tests kill rightly: those that pass without any mutant, every time. The others are broken, and judge nothing more."""
 
     def __init__(self) -> None:
         self.passed: set[str] = set()
@@ -107,9 +107,9 @@ class Proofs:
 
     def sound(self, test: str, workshop: Workshop) -> bool:
         """Whether it passes now, without a mutant; asked once for each test."""
-        if test not in self.passed and test not in self.broken:
+        if test not in self.passed | self.broken:
             (self.passed if workshop.run([test], SECONDS["killers"]).word == "survived" else self.broken).add(test)
-        return test in self.passed
+        return test in self.passed - self.broken
 
 
 class Stopped(Exception):
@@ -139,9 +139,15 @@ class Workshop:
             known = self._still_there(killers.get(mutant.name, ()))
             outcome = self._try([mutant], known, SECONDS["killers"]) if known else Outcome("survived")
             if outcome.word == "survived":
-                outcome = self._try([mutant], ordered(self.folder, mutant, killers), SECONDS["all"])
+                outcome = self._confirmed(mutant, self._try([mutant], ordered(self.folder, mutant, killers), SECONDS["all"]))
             if outcome.word != "killed" or outcome.by == (TIME,) or self.proofs.sound(outcome.by[0], self):
                 return Verdict(mutant, outcome.word, outcome.by[0] if outcome.by else "", time.monotonic() - began, outcome.output)
+
+    def _confirmed(self, mutant: Mutant, outcome: Outcome) -> Outcome:
+        """What failed among all must fail alone, too; a test that does not is unsteady, and judges nothing more."""
+        if outcome.word == "killed" and outcome.by != (TIME,) and self._try([mutant], outcome.by, SECONDS["killers"]).word == "survived":
+            self.proofs.broken.update(outcome.by)
+        return outcome
 
     def judge_together(self, several: Sequence[Mutant]) -> list[Verdict]:
         """Those of which each is thought to survive: all in one run, and in halves where that run does not pass.

@@ -12,18 +12,22 @@ import pytest
 
 from engine.commands.cancel import cancel_instance
 from engine.commands.complete_task import complete_task
+from engine.commands.delete_version import delete_version
 from engine.commands.deliver_message import deliver_message
 from engine.commands.jobs import complete_job, fail_job, fire_timer, throw_job_error
 from engine.commands.outcome import Lease, Rejected
+from engine.commands.signals import broadcast_signal, receive_signal, spread_signal
 from engine.commands.start import start_instance
 from engine.commands.tasks import claim
+from engine.commands.thrown_messages import publish_thrown
 from engine.db.load import load_batch
 from engine.db.session import connect
 from engine.expressions import parse
 from tests.cast import ADA, OP, engage
 from tests.commands.cases import acquired, deployed, started, the_task
+from tests.commands.test_deploy import message, process, put
 from tests.conftest import Clock
-from tests.core.models import boundary, catch, model, par, service, user
+from tests.core.models import boundary, catch, model, par, service, tells, user
 from tests.rows import insert, one
 
 FREE = ("BEGIN", "COMMIT", "ROLLBACK")
@@ -180,3 +184,28 @@ def test_a_delivery_that_opens_the_next_subscription_costs_four_at_most(conn: ps
     started(conn, business_key="1")
     (lease,) = acquired(conn)
     assert count(monkeypatch, lambda: deliver_message(conn, lease)) <= 4
+
+
+def test_a_signal_costs_one_to_throw_one_a_step_and_four_at_most_to_receive(
+    conn: psycopg.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    deployed(conn, model("start -> one -> two -> end", one=catch(signal="GO"), two=catch(on="SHIPPED")))
+    started(conn, business_key="1")
+    assert count(monkeypatch, lambda: broadcast_signal(conn, "GO", actor=OP, variables={}, request_id="s")) == 1
+    (throw,) = acquired(conn)
+    assert count(monkeypatch, lambda: spread_signal(conn, throw)) == 1
+    (lease,) = acquired(conn)
+    assert count(monkeypatch, lambda: receive_signal(conn, lease)) <= 4
+
+
+def test_a_thrown_message_that_nobody_waits_for_costs_three(conn: psycopg.Connection, monkeypatch: pytest.MonkeyPatch) -> None:
+    deployed(conn, model("start -> tell -> end", tell=tells("PAID")))
+    started(conn)
+    (lease,) = acquired(conn)
+    assert count(monkeypatch, lambda: publish_thrown(conn, lease)) == 3
+
+
+def test_deleting_a_version_costs_three(conn: psycopg.Connection, monkeypatch: pytest.MonkeyPatch) -> None:
+    put(conn, process(**message("A")))
+    newest = put(conn, process(**message("B"))).definitions[0].id
+    assert count(monkeypatch, lambda: delete_version(conn, newest, actor=OP, reason="x", request_id="d")) == 3

@@ -87,3 +87,30 @@ def test_a_thrown_message_that_nobody_waits_for_is_kept_for_its_time_to_live_or_
     assert rows.one(stage.conn, "SELECT count(*) FROM message") == 0, "THANKS has no time to live"
     dropped = "SELECT data->>'outcome' FROM history WHERE kind = 'job_completed' AND data->>'message' = 'THANKS'"
     assert rows.one(stage.conn, dropped).startswith("dropped")
+
+
+def test_a_signal_reaches_caller_and_called_in_the_step_that_throws_it(stage: Stage) -> None:
+    caller = stage.begin("a_signal_through_a_call")
+    other = stage.start("a_signal_through_a_call")
+    (called, others) = stage.runs("called_by_it")
+    caller.complete("allow")
+    assert called.tasks == ["work"], "one case: no job is needed"
+    assert others.open == ["allowed"]
+    called.complete("work")
+    assert (called.status, caller.tasks) == ("cancelled", ["clean_up"]), "the caller's border cancels whoever threw"
+    assert called.told("signal_caught") == ["signal_caught allowed"] and caller.told("signal_caught") == ["signal_caught stopped"]
+    caller.complete("clean_up")
+    assert (caller.status, caller.leftovers, called.leftovers) == ("completed", 0, 0)
+    assert done(stage.work())
+    assert others.status == "cancelled" and other.tasks == ["allow", "clean_up"], "another case has both by their jobs"
+
+
+def test_a_signal_start_may_call_and_be_answered(stage: Stage) -> None:
+    stage.begin("a_signal_through_a_call")
+    (called,) = stage.runs("called_by_it")
+    stage.signal("GO")
+    assert done(stage.work())
+    assert called.tasks == ["work"]
+    stage.signal("STOP")
+    assert done(stage.work())
+    assert called.status == "cancelled"

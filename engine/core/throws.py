@@ -17,7 +17,7 @@ from engine.core.reading import plain
 from engine.core.registry import behaviour_of
 from engine.core.run import CannotGoOn, Run
 from engine.core.snapshot import EventOccurred, NeedsWholeInstance
-from engine.core.state import Scope, Token
+from engine.core.state import Token
 from engine.core.values import Variable, accept, typed
 
 
@@ -65,7 +65,7 @@ def _throw(
 def _sent(run: Run, token: Token, node: Node, sends: Sent | None) -> dict[str, Variable]:
     if sends is None:
         return {}
-    found = _visible(token.scope) if sends.everything else {}
+    found = token.scope.visible() if sends.everything else {}
     names = run.names(token.scope)
     for name, expression in sends.variables:
         try:
@@ -73,16 +73,6 @@ def _sent(run: Run, token: Token, node: Node, sends: Sent | None) -> dict[str, V
         except TypeError as error:
             raise CannotGoOn("expression", f"{node.name or node.id}: {name}: {error}") from error
     return _accepted(node, found)
-
-
-def _visible(scope: Scope) -> dict[str, Variable]:
-    """Every variable that is visible; the inner one hides the outer one."""
-    found: dict[str, Variable] = {}
-    level: Scope | None = scope
-    while level is not None:
-        found = {**level.variables, **found}
-        level = level.parent
-    return found
 
 
 def _body(run: Run, token: Token, node: Node, config: MessageConfig) -> dict[str, Variable]:

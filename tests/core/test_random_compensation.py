@@ -9,11 +9,13 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 from random import Random
+from unittest.mock import patch
 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from engine.bpmn.definition import ProcessDefinition
+from engine.core import loops
 from tests.core.models import boundary, cancel_end, end, model, par, script, several, start, transaction, undo, user
 from tests.core.test_random_models import Block, Drawing
 from tests.core.world import World
@@ -153,8 +155,14 @@ def test_each_completed_execution_is_undone_exactly_once(block: Block, seed: int
 
 
 @SETTINGS
-@given(block=blocks(IN_ORDER + BESIDE), seed=st.integers(0, 10_000), steps=st.integers(0, 15))
-def test_a_transaction_cancelled_at_any_time_is_undone_exactly_as_far_as_it_came(block: Block, seed: int, steps: int) -> None:
+@given(block=blocks(IN_ORDER + BESIDE), seed=st.integers(0, 10_000), steps=st.integers(0, 15), batch=st.sampled_from([1, loops.BATCH]))
+def test_a_transaction_cancelled_at_any_time_is_undone_exactly_as_far_as_it_came(block: Block, seed: int, steps: int, batch: int) -> None:
+    """With a batch of one, jobs that begin further instances are there when it is cancelled, and when it is undone."""
+    with patch.object(loops, "BATCH", batch):
+        undone_as_far_as_it_came(block, seed, steps)
+
+
+def undone_as_far_as_it_came(block: Block, seed: int, steps: int) -> None:
     choose, drawing = Random(seed), Undoing()
     run = World(drawing.cancelled(block)).start(next(iter(drawing.elements)), pick=choose.randrange(3), done=0)
     for step in range(steps):

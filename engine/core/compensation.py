@@ -126,7 +126,7 @@ def _next(run: Run, scope: Scope) -> None:
     run.turns.popleft()
     if not scope.alive or scope.tokens or any(child.alive for child in scope.children):
         return  # withdrawn meanwhile, or somebody is still at work, and comes back here when it is done
-    if scope.stored and not run.snapshot.whole:
+    if scope.stored and not run.snapshot.whole and not run.executions.first_look(scope):
         raise NeedsWholeInstance(f"scope {scope.id} of {scope.element_id}: what is left to compensate was not loaded")
     left = scope.executions if scope.counters["compensating"] == "all" else ()
     if left:

@@ -32,6 +32,7 @@ class Executions:
     def __init__(self, revision: int, *, begins: bool) -> None:
         self.known: list[Execution] = []
         self.handed: list[tuple[Scope, Scope | Execution]] = []
+        self._looked: set[Scope] = set()
         self._number = 0 if begins else (revision + 1) * PER_STEP
 
     def number(self) -> int:
@@ -39,8 +40,14 @@ class Executions:
         self._number += 1
         return self._number
 
+    def first_look(self, scope: Scope) -> bool:
+        """Whether nobody has looked yet for what is undone next in this scope: of that a narrow snapshot has one, if there is any."""
+        first = scope not in self._looked
+        self._looked.add(scope)
+        return first
+
     def load(self, states: tuple[ExecutionState, ...], scopes: Mapping[UUID, Scope]) -> None:
-        """Those of a whole snapshot."""
+        """Those of a snapshot."""
         found: dict[UUID, Execution] = {}
         for state in states:
             home = scopes[state.scope_id] if state.scope_id is not None else None

@@ -94,6 +94,7 @@ class Snapshot:
     that hold a token which is not in `tokens` (so these do not count).
     `other_leaves`: the triggering token has leaves besides the one that triggered (boundary events, gateway siblings).
     `tasks`: the triggering token's open task, if the command loaded it; a boundary event that interrupts needs it.
+    `executions`: of each compensating scope of the chain the last one, with those within it.
     Whole: every scope, token, open task, signal subscription and completed execution of the case, `others` all its running
     instances but one; `crowded` is empty.
     """

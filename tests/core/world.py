@@ -225,7 +225,25 @@ class World:
         callers = {each.instance_id for each in chain.values()} - {instance}
         others = tuple(each for each in self.instances.values() if each.id in callers)
         leaves = self._others(trigger, leaf)
-        return Snapshot(**self._ids(instance), scopes=chain, tokens=tokens, crowded=crowded, others=others, **leaves)
+        return Snapshot(
+            **self._ids(instance),
+            scopes=chain,
+            tokens=tokens,
+            crowded=crowded,
+            others=others,
+            executions=self._undone_next(chain),
+            **leaves,
+        )
+
+    def _undone_next(self, chain: Mapping[UUID, ScopeState]) -> tuple[ExecutionState, ...]:
+        """The last execution of each compensating scope, with all within it."""
+        found: list[ExecutionState] = []
+        for scope in chain.values():
+            lie_in = [row for row in self.executions.values() if row.scope_id == scope.id and "compensating" in scope.counters]
+            found += sorted(lie_in, key=lambda row: row.number)[-1:]
+        for row in found:
+            found += [inner for inner in self.executions.values() if inner.within_id == row.id]
+        return tuple(found)
 
     def _advance_leanly(self, narrow: Snapshot, trigger: Trigger, first_id: int) -> Effects:
         """With lists and objects left in the database first."""

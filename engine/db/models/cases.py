@@ -110,7 +110,7 @@ class CompletedExecution(Base):
         ForeignKeyConstraint(["within_id"], ["completed_execution.id"], name="fk_completed_execution_within", ondelete="CASCADE"),
         PrimaryKeyConstraint("id", name="pk_completed_execution"),
         Index("ix_completed_execution_instance", "instance_id"),
-        Index("ix_completed_execution_scope", "scope_id", postgresql_where=text("scope_id IS NOT NULL")),
+        Index("ix_completed_execution_scope", "scope_id", "number", postgresql_where=text("scope_id IS NOT NULL")),
         Index("ix_completed_execution_within", "within_id", postgresql_where=text("within_id IS NOT NULL")),
     )
     id: Mapped[UUID] = mapped_column(Uuid)

@@ -143,7 +143,15 @@ BEGIN
       'crowded', ARRAY(SELECT c FROM unnest(chain) c WHERE EXISTS (
           SELECT FROM token o WHERE o.scope_id = c AND o.id <> at_token AND o.status NOT IN ('joining', 'listening')
             AND NOT EXISTS (SELECT FROM scope q WHERE q.token_id = o.id AND q.id = ANY (chain)))),
-      'other_leaves', siblings, 'tasks', tasks)
+      'other_leaves', siblings, 'tasks', tasks,
+      -- What is undone next in the scopes of the chain that are compensating: the last of each, with all within it.
+      'executions', CASE WHEN EXISTS (SELECT FROM scope c WHERE c.id = ANY (chain) AND c.counters ? 'compensating') THEN (
+        WITH RECURSIVE next AS (
+          SELECT x.* FROM scope c CROSS JOIN LATERAL (
+            SELECT e.* FROM completed_execution e WHERE e.scope_id = c.id ORDER BY e.number DESC LIMIT 1) x
+          WHERE c.id = ANY (chain) AND c.counters ? 'compensating'
+          UNION ALL SELECT w.* FROM next JOIN completed_execution w ON w.within_id = next.id)
+        SELECT json_agg(json_build_array(n.id, n.scope_id, n.within_id, n.element_id, n.number, n.variables)) FROM next n) END)
     FROM (SELECT json_agg(json_build_array(o.id, o.scope_id, o.element_id, o.flow_id, o.status)) AS tokens,
           json_object_agg(o.id, o.memory) FILTER (WHERE o.memory IS NOT NULL) AS memories
         FROM token o WHERE o.id = at_token OR o.id = ANY (ARRAY(SELECT c.token_id FROM scope c WHERE c.id = ANY (chain)))) own

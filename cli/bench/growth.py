@@ -20,10 +20,23 @@ from sqlalchemy.engine import make_url
 from cli.bench import growth_models as models
 from engine.bpmn.reader import read_files
 from engine.commands.cancel import cancel_instance, cancel_some
+from engine.commands.complete_task import complete_task
 from engine.commands.deploy import deploy
 from engine.commands.jobs import complete_job, continue_loop
-from engine.commands.outcome import SYSTEM, Actor, CaseShrunk, Deployed, InstanceCancelled, InstanceStarted, ItemDone, Lease
+from engine.commands.outcome import (
+    SYSTEM,
+    Actor,
+    CaseShrunk,
+    Deployed,
+    InstanceCancelled,
+    InstanceStarted,
+    ItemDone,
+    Lease,
+    Refusal,
+    Rejected,
+)
 from engine.commands.start import start_instance
+from engine.commands.tasks import assign
 from engine.db.acquire import acquire_jobs
 from engine.db.explain import explain
 from engine.db.load import load_batch
@@ -60,10 +73,18 @@ class GrowthFigures:
     tokens_1000_last_completion_ms: float
     tokens_1000_ended: bool
     parse_2000_seconds: float
+    tree_3_deep_200_wide_instances: int
+    tree_start_longest_transaction_ms: float
+    tree_cancel_marked_ms: float
+    tree_cancel_longest_transaction_ms: float
+    tree_leaf_commands_refused_at_once: bool
+    tree_rows_left: int
     server: str
 
 
-def bench_growth(server: str, *, many: int = 10_000, created: int = 5_000, tokens: int = 1_000, elements: int = 2_000) -> GrowthFigures:
+def bench_growth(
+    server: str, *, many: int = 10_000, created: int = 5_000, tokens: int = 1_000, elements: int = 2_000, wide: int = 200
+) -> GrowthFigures:
     """Measure on `server` (a URL on which a database may be made; it is dropped afterwards)."""
     name = f"baton_growth_{os.getpid()}"
     url = make_url(plain_url(server)).set(database=name).render_as_string(hide_password=False)
@@ -72,19 +93,20 @@ def bench_growth(server: str, *, many: int = 10_000, created: int = 5_000, token
         try:
             migrate(url)
             with connect(url, application_name="baton-bench") as conn:
-                return _measure(conn, many, created, tokens, elements)
+                return _measure(conn, many, created, tokens, elements, wide)
         finally:
             admin.execute(f"DROP DATABASE {name} WITH (FORCE)")
 
 
-def _measure(conn: Connection, many: int, created: int, tokens: int, elements: int) -> GrowthFigures:
-    _deploy(conn, models.many_instances(), models.many_tokens(tokens))
+def _measure(conn: Connection, many: int, created: int, tokens: int, elements: int, wide: int) -> GrowthFigures:
+    _deploy(conn, models.many_instances(), models.many_tokens(tokens), models.call_tree())
     version = str(conn.execute("SHOW server_version").fetchone()[0])  # type: ignore[index]  # SHOW gives one row
     steps = _create(conn, created)
     cancelled = _cancel(conn, steps.case)
     small, large = _create(conn, 10).case, _create(conn, many).case
     completions = _completions(conn, small, large)
     crowd = _tokens(conn, tokens)
+    tree = _tree(conn, wide)
     return GrowthFigures(
         **completions,
         create_5000_longest_transaction_ms=round(max(steps.milliseconds), 1),
@@ -93,6 +115,7 @@ def _measure(conn: Connection, many: int, created: int, tokens: int, elements: i
         cancel_5000_longest_transaction_ms=round(max(cancelled), 1),
         **crowd,
         parse_2000_seconds=round(_parse(elements), 3),
+        **tree,
         server=version,
     )
 
@@ -114,8 +137,11 @@ class _Steps:
 
 def _create(conn: Connection, number: int) -> _Steps:
     """Start a case whose activity has so many instances, and take the steps in which they begin."""
-    items = [{"order": n, "customer": f"customer {n}"} for n in range(number)]
-    took, started = _timed(lambda: start_instance(conn, "many", actor=CLERK, variables={"items": items}))
+    return _go_on("many", {"items": [{"order": n, "customer": f"customer {n}"} for n in range(number)]}, conn)
+
+
+def _go_on(key: str, variables: dict[str, Any], conn: Connection) -> _Steps:
+    took, started = _timed(lambda: start_instance(conn, key, actor=CLERK, variables=variables))
     assert isinstance(started, InstanceStarted), started
     milliseconds = [took]
     while jobs := _lease(conn, [("continue", "")]):
@@ -131,13 +157,18 @@ def _cancel(conn: Connection, case: UUID) -> list[float]:
     """Cancel it, and take the steps in which it ends; nothing is left."""
     took, marked = _timed(lambda: cancel_instance(conn, case, actor=CLERK, reason="", request_id=None))
     assert isinstance(marked, InstanceCancelled), marked
-    milliseconds = [took]
+    milliseconds = [took, *_take_apart(conn)]
+    _settle(conn)
+    return milliseconds
+
+
+def _take_apart(conn: Connection) -> list[float]:
+    milliseconds = []
     for lease in _lease(conn, [("cancel", "")]):
         outcome: Any = CaseShrunk(lease.item_id, 0)
         while isinstance(outcome, CaseShrunk):
             took, outcome = _timed(lambda lease=lease: cancel_some(conn, lease))  # type: ignore[misc]  # bound now
             milliseconds.append(took)
-    _settle(conn)
     return milliseconds
 
 
@@ -208,6 +239,46 @@ def _tokens(conn: Connection, number: int) -> dict[str, Any]:
         "tokens_1000_last_completion_ms": round(statistics.median(milliseconds[-number // 10 :]), 2),
         "tokens_1000_ended": ended == ("completed",) and len(milliseconds) == number,
     }
+
+
+# ---- a tree of calls
+
+
+def _tree(conn: Connection, wide: int) -> dict[str, Any]:
+    """Three deep and `wide` wide, cancelled while a job is leased and a task is claimed in it."""
+    steps = _go_on("tree", {"wide": wide}, conn)
+    case = steps.case
+    instances = conn.execute("SELECT count(*) FROM process_instance WHERE root_id = %s", (case,)).fetchone()
+    (job,) = _lease(conn, [("service", "bench.tree")], 1)
+    task = conn.execute("SELECT id FROM user_task WHERE root_id = %s AND status = 'claimed' LIMIT 1", (case,)).fetchone()
+    assert instances is not None and task is not None, "each innermost process has a job and a task"
+    marked, outcome = _timed(lambda: cancel_instance(conn, case, actor=CLERK, reason="", request_id=None))
+    assert isinstance(outcome, InstanceCancelled), outcome
+    late = (
+        complete_job(conn, job, variables={}),
+        complete_task(conn, task[0], actor=CLERK, variables={}, request_id=None),
+        assign(conn, task[0], actor=CLERK, assignee=None, request_id=None),
+    )
+    longest = max(_take_apart(conn), default=0.0)
+    left = sum(_count(conn, table, case) for table in ("token", "job", "external_task"))
+    left += _count(conn, "user_task", case, "status IN ('open', 'claimed')") + _count(conn, "process_instance", case, "status = 'running'")
+    return {
+        "tree_3_deep_200_wide_instances": instances[0],
+        "tree_start_longest_transaction_ms": round(max(steps.milliseconds), 1),
+        "tree_cancel_marked_ms": round(marked, 1),
+        "tree_cancel_longest_transaction_ms": round(longest, 1),
+        "tree_leaf_commands_refused_at_once": all(
+            isinstance(each, Rejected) and each.refusal is Refusal.INSTANCE_CANCELLING for each in late
+        ),
+        "tree_rows_left": left,
+    }
+
+
+def _count(conn: Connection, table: str, root: UUID, more: str = "true") -> int:
+    sql = f"SELECT count(*) FROM {table} WHERE root_id = %s AND {more}"  # noqa: S608 - names of ours
+    row = conn.execute(sql, (root,)).fetchone()
+    assert row is not None
+    return int(row[0])
 
 
 # ---- many elements of one model

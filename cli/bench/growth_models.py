@@ -59,3 +59,27 @@ def large_model(elements: int) -> bytes:
         parts.append(flow(number, before, name))
     parts.append(f'<endEvent id="end"/>{flow("end", f"n{elements - 2}", "end")}')
     return process("large", "".join(parts))
+
+
+def call_tree() -> bytes:
+    """A process that calls another `wide` times at once, which calls a third one: there a job and a task wait."""
+    root = (
+        '<startEvent id="start"/>' + flow(1, "start", "each") + '<callActivity id="each" calledElement="middle">'
+        "<multiInstanceLoopCharacteristics><loopCardinality>${wide}</loopCardinality></multiInstanceLoopCharacteristics></callActivity>"
+        + flow(2, "each", "end")
+        + '<endEvent id="end"/>'
+    )  # fmt: skip
+    middle = (
+        '<startEvent id="m_start"/>' + flow("m1", "m_start", "call") + '<callActivity id="call" calledElement="innermost"/>'
+        + flow("m2", "call", "m_end")
+        + '<endEvent id="m_end"/>'
+    )  # fmt: skip
+    innermost = (
+        '<startEvent id="i_start"/>' + flow("i1", "i_start", "fork") + '<parallelGateway id="fork"/>'
+        + flow("i2", "fork", "work")
+        + flow("i3", "fork", "check")
+        + '<serviceTask id="work" baton:handler="bench.tree"/><userTask id="check" camunda:assignee="bench"/>'
+    )  # fmt: skip
+    parts = (("tree", root), ("middle", middle), ("innermost", innermost))
+    processes = "".join(f'<process id="{key}" isExecutable="true">{inside}</process>' for key, inside in parts)
+    return f"{HEAD}{processes}</definitions>".encode()

@@ -27,7 +27,7 @@ from engine.core.state import Scope, Token
 from engine.core.values import Variable, typed
 from engine.expressions import Expression, ExpressionError
 
-BATCH = 200
+BATCH = 100
 """Iterations begun in one step, all loops of it together."""
 LONG = 1_000
 """Sequence flows and iterations of one step after which the next iteration is left to another."""

@@ -247,7 +247,7 @@ LEAVES: Mapping[str, tuple[Callable[[Case], None], Mapping[str, Callable[[Case],
 
 def test_every_leaf_and_every_way_to_start_is_tried_here() -> None:
     assert set(LEAVES) == set(locks.LEAF)
-    assert set(STARTS) | {"start_newest"} == set(statements._STARTS)  # by memory: in a race, tests/races/test_waits.py
+    assert set(STARTS) | {"start_newest"} == set(statements.STARTS)  # by memory: in a race, tests/races/test_waits.py
 
 
 def _stale() -> list[Any]:

@@ -34,7 +34,15 @@ from worker.renewals import Renewals
 
 logger = logging.getLogger("baton.worker")
 
-NOT_NOW = frozenset({Refusal.INSTANCE_SUSPENDED, Refusal.INSTANCE_CANCELLING, Refusal.DEFINITION_SUSPENDED, Refusal.DEFINITION_DELETING})
+NOT_NOW = frozenset(
+    {
+        Refusal.INSTANCE_SUSPENDED,
+        Refusal.INSTANCE_CANCELLING,
+        Refusal.DEFINITION_SUSPENDED,
+        Refusal.DEFINITION_DELETING,
+        Refusal.AWAITED,
+    }
+)
 """What is refused for the sake of its case or definition has not failed: it goes back, and its attempt is not spent."""
 
 

@@ -305,6 +305,7 @@ class EventGatewayConfig:
     """kind `event_based_gateway` (10.6.6). `begins`: the first of its events starts an instance (instantiate)."""
 
     begins: bool = False
+    parallel: bool = False  # one that begins waits for all the others, too
 
 
 @dataclass(frozen=True, slots=True)

@@ -61,6 +61,9 @@ def _check_beginning(structure: Structure, gateway: Node, targets: Iterable[Node
     if gateway.incoming:
         structure.problem(gateway.id, "starts instances and has an incoming flow", "none, or instantiate false")
     for target in targets:
-        if isinstance(target.config, CatchConfig) and any(each.condition for each in events_in(target.config)):
+        if gateway.config.parallel and not getattr(target.config, "message", None):
+            why = "messages alone: what else occurs cannot be told from what starts another instance"
+            structure.problem(target.id, f"follows the parallel event-based gateway {gateway.id!r} and waits for no message", why)
+        elif isinstance(target.config, CatchConfig) and any(each.condition for each in events_in(target.config)):
             why = "a message or a timer: before a process starts there are no variables to look at"
             structure.problem(target.id, "starts a process by a condition", why)

@@ -6,13 +6,14 @@ from dataclasses import dataclass
 
 from engine.commands.asking import ask, stale
 from engine.commands.jobs import Outcome, event_detail, fail_or_lost, judge, landed_or_lost, token_of
-from engine.commands.outcome import SYSTEM, ItemDone, Lease, Rejected
+from engine.commands.outcome import SYSTEM, ItemDone, Lease, Refusal, Rejected
 from engine.commands.requests import refuse
 from engine.commands.start import NewCase, prepare, refusal_of
 from engine.commands.transaction import Connection, command, transaction
 from engine.core.effects import Event, InvariantBroken
 from engine.core.snapshot import EventOccurred, NeedsWholeInstance
 from engine.db.apply import Change, MessageGone, write
+from engine.db.called import forget
 from engine.db.definitions import DefinitionRefused, compiled
 from engine.db.load import Delivery, Stored, Waiting, lock_delivery
 from engine.db.locks import END_DELIVERY
@@ -27,7 +28,7 @@ def deliver_message(conn: Connection, lease: Lease) -> Outcome:
     """Deliver the oldest stored message to the job's subscription; nothing to deliver, or nobody who waits, ends the job.
 
     Locks: the root (or the definition of a start event), the job and the subscription, the keys that the result opens,
-    the message. Refuses: LEASE_LOST, INSTANCE_…, DEFINITION_….
+    the message. Refuses: LEASE_LOST, INSTANCE_…, DEFINITION_…, AWAITED.
     """
     whole = False
     for _ in range(LOOKS):
@@ -40,6 +41,9 @@ def deliver_message(conn: Connection, lease: Lease) -> Outcome:
             continue
         except MessageGone:
             continue
+        except _Awaited as awaited:
+            refused_now: Outcome = refuse(conn, _NAME, SYSTEM.username, "", Rejected(Refusal.AWAITED, str(awaited), item_id=lease.item_id))
+            return refused_now
         except DefinitionRefused as refused:
             return fail_or_lost(conn, _NAME, lease, error=str(refused), final=True, kind="unsupported")
         if done is None:
@@ -49,6 +53,10 @@ def deliver_message(conn: Connection, lease: Lease) -> Outcome:
             return rejected
         return done
     return fail_or_lost(conn, _NAME, lease, error=f"a message was gone {LOOKS} times when it was to be taken", retry_in=1.0)
+
+
+class _Awaited(Exception):
+    """Rolls the start of an instance back: the message is for one that is there. The worker gives the job back unspent."""
 
 
 def _deliver(conn: Connection, lease: Lease, found: Delivery | None) -> ItemDone | Rejected | None:
@@ -123,6 +131,9 @@ def _start(conn: Connection, lease: Lease, meeting: _Meeting) -> ItemDone | Reje
     change, begun = prepare(conn, case, leaf="start_by_job", leaf_id=lease.item_id, fence=lease.number, because=because)
     change.takes_message, change.start_subscription = message.id, receiver.id
     if write(conn, change) is None:
+        if "gateway" in change.parameters:
+            forget(change.called)
+            raise _Awaited(f"message {message.id}: an instance of its key begins, or waits for it (engine.commands.gathering)")
         raise stale(change.called, f"job {lease.item_id}: expected its guards to hold under the definition's lock, found them stale")
     return ItemDone(lease.item_id, lease.number, begun.instance_id)
 

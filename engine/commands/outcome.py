@@ -35,6 +35,7 @@ class Refusal(StrEnum):
     NOT_FAILED = "not_failed"  # retry of what is not failed (any more)
     NOT_LEASED = "not_leased"
     NO_SUBSCRIPTION = "no_subscription"
+    AWAITED = "awaited"  # a stored message belongs to an instance that waits for it: its start event leaves it alone
     NOTHING_FREE = "nothing_free"  # take next found no task
 
 

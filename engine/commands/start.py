@@ -14,6 +14,7 @@ from psycopg import errors
 from engine.bpmn.definition import ProcessDefinition, none_start
 from engine.commands.asking import ask
 from engine.commands.complete_task import next_task
+from engine.commands.gathering import gathering
 from engine.commands.may import may
 from engine.commands.outcome import Actor, FieldProblem, InstanceStarted, Refusal, Rejected
 from engine.commands.requests import Request, is_repeat, recorded, request_for
@@ -261,6 +262,7 @@ def prepare(
         effects.history.insert(0, because)
     begun = Begun(instance_id, case.definition_id, effects)
     text, parameters = request_member(request, outcome(begun) if outcome and request else None)
+    parameters = {**parameters, **gathering(case.definition, case.element_id, case.business_key)}
     change = Change(
         leaf=leaf,
         leaf_id=leaf_id,

@@ -20,12 +20,21 @@ def win(run: Run, token: Token, node: Node) -> None:
 
 
 def begin_behind(run: Run, scope: Scope, node: Node) -> None:
-    """An instance begins at this event, which has occurred, behind a gateway that starts instances."""
+    """An instance begins at this event, which has occurred, behind a gateway that starts instances.
+
+    A parallel one gives a token to each of its other events, too, which wait there.
+    """
     (flow_id,) = node.incoming
-    gateway = scope.definition.nodes[scope.definition.flows[flow_id].source]
+    definition = scope.definition
+    gateway = definition.nodes[definition.flows[flow_id].source]
     run.record(scope, "element_entered", gateway.id)
     token = run.spawn(scope, gateway.id)
     _pass(run, token, gateway, flow_id)
+    if gateway.config.parallel:
+        for other in (flow for flow in gateway.outgoing if flow != flow_id):
+            run.record(scope, "flow_taken", other)
+            target = definition.nodes[definition.flows[other].target]
+            run.enter(run.spawn(scope, target.id), target)
     run.leave(token)
 
 

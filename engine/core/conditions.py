@@ -23,6 +23,7 @@ from engine.core.snapshot import NeedsWholeInstance
 from engine.core.state import Scope, Token
 from engine.expressions import ExpressionError, MissingName
 
+THROWS = ("intermediate_throw_event", "end_event")
 CONDITIONS = "conditions"  # in a token's memory: event -> what its condition was last, true or false, or why it failed
 
 
@@ -125,7 +126,7 @@ def _see(run: Run, scope: Scope, names: frozenset[str]) -> None:
     for token in scope.tokens:
         closed = token.settled and token.status == "waiting" and token.inner is None and behaviour_of(token.node).holds_scope
         # What a throw or end event undoes stands beside it.
-        inside = token.element_id if token.element_id in scope.definition.starts else scope.element_id
+        inside = scope.element_id if token.node.kind in THROWS else token.element_id
         if closed and _concerns(watched.within.get(inside, frozenset()), names):
             raise NeedsWholeInstance(f"element {token.element_id}: conditions inside it were not loaded")
 

@@ -8,6 +8,7 @@ The order (design, "Locks"). A command takes levels upwards only:
    suspension, deletion and a deployment over an older version. A definition stands for its start timers and start
    subscriptions. All that one statement calls are taken by it, sorted (`CALLING_ROOT`); under a root's lock they may come after
    the leaf, because whoever takes a definition FOR UPDATE waits for no leaf of a case; never after the keys.
+   What a parallel event-based gateway starts for a key meets after it, on an advisory lock (`GATHERED`).
 3. the request row. In the one writing statement it comes after the leaf instead; that holds, because its key contains
    the target, so that a repeat meets its first at the same root or leaf.
 4. leaf rows of the case, in any order (`LEAF`): user task, job, external task, delivery, subscription, token.
@@ -101,6 +102,15 @@ CALLING_START = (
     _called(""),
     f"definition AS MATERIALIZED (SELECT id FROM called WHERE id = %(definition_id)s AND {_ALL_CALLED})",
 )
+
+# Level 2 as well, after the definition: what a parallel event-based gateway of it starts for a key (engine.commands.gathering).
+# Who finds an instance that waits for its message starts none. A job does not wait for others; it looks again.
+_GATHERED = (
+    "alone AS MATERIALIZED (SELECT definition.id FROM definition"
+    " WHERE {function}(%(tenant_id)s, %(gateway)s, %(message_name)s, %(message_key)s))"
+)
+GATHERED = _GATHERED.format(function="baton_lock_gathering")
+GATHERED_IF_FREE = _GATHERED.format(function="baton_try_gathering")
 
 # Level 4: the leaf that triggered, guarded by its status and by all that leaf-only commands may have changed since the
 # read. Member `go`; every other member of the writing statement, the revision bump included, reads from it. Its columns
@@ -229,6 +239,8 @@ FRAGMENTS: tuple[tuple[Level, str], ...] = (
     *((Level.LEAF, TAKEN_AWAY.format(table=table)) for table in ("job", "external_task", "delivery")),
     (Level.LEAF, WAIT_FOR_LEASE),
 )
+# What starts an instance, once it is known to be alone.
+FRAGMENTS += tuple((Level.LEAF, text.replace("definition d", "alone d")) for text in (START_SUBSCRIPTION, START_BY_THROW))
 # The functions of engine/db/sql that lock, with the levels that they take, in their order.
 FUNCTIONS: Mapping[str, tuple[Level, ...]] = {
     "baton_cancel_some": (Level.ROOT, Level.LEAF),
@@ -237,6 +249,7 @@ FUNCTIONS: Mapping[str, tuple[Level, ...]] = {
     "baton_lock_deletion": (Level.DEPLOYMENT, Level.DEFINITION),
     "baton_lock_delivery": (Level.ROOT, Level.DEFINITION, Level.LEAF),
     "baton_lock_deployment": (Level.DEPLOYMENT,),
+    "baton_lock_gathering": (Level.DEFINITION,),
     "baton_lock_keys": (Level.KEYS,),
     "baton_lock_reception": (Level.ROOT, Level.DEFINITION, Level.LEAF),
     "baton_lock_subscription_keys": (Level.KEYS,),
@@ -244,6 +257,7 @@ FUNCTIONS: Mapping[str, tuple[Level, ...]] = {
     "baton_spread_signal": (Level.LEAF,),
     "baton_take_message": (Level.KEYS, Level.MESSAGE),
     "baton_take_throw": (Level.LEAF, Level.KEYS),
+    "baton_try_gathering": (),  # it does not wait
 }
 # These hold a leaf of no case, and may wait with it in hand: no root holder waits for it.
 OF_NO_CASE = frozenset({"baton_take_throw"})

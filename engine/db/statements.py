@@ -17,6 +17,8 @@ from engine.db.locks import (
     CALLING_START,
     CASE,
     DEFINITION,
+    GATHERED,
+    GATHERED_IF_FREE,
     GO_ON,
     KEYS_CALL,
     LEAF,
@@ -63,6 +65,7 @@ class Mix:
     gone_executions: bool = False
     forgets: bool = False  # ends an instance that may have executions
     keys_later: bool = False  # the caller takes the keys together with a message
+    alone: bool = False  # what starts is alone for its key (locks.GATHERED)
     request: str = ""  # the request member's text, from engine.commands.requests; empty: none
 
 
@@ -105,8 +108,14 @@ def _guards(mix: Mix) -> list[str]:
     if mix.leaf in STARTS:
         newest = NEWEST_DEFINITION if mix.leaf == "start_newest" else DEFINITION
         definition = CALLING_START if mix.calls else (newest,)
-        return [*definition, *STARTS[mix.leaf], _STARTED_AND_ENDED if mix.ended else _STARTED]
+        starts = STARTS[mix.leaf] if not mix.alone else _alone(mix.leaf)
+        return [*definition, *starts, _STARTED_AND_ENDED if mix.ended else _STARTED]
     return [*(CALLING_ROOT if mix.calls else (ROOT_IF_REVISION,)), LEAF[mix.leaf], _BUMPED.format(_ENDING if mix.ended else "")]
+
+
+def _alone(leaf: str) -> list[str]:
+    gathered = GATHERED if leaf == "start_by_message" else GATHERED_IF_FREE
+    return [gathered, *(text.replace("definition d", "alone d") for text in STARTS[leaf])]
 
 
 # Re-checked under the definition's lock, which stands for its start timers and start subscriptions: a deployment that

@@ -67,6 +67,19 @@ REFUSED = {
         "g",
         "starts instances and has an incoming flow",
     ),
+    "a parallel one that starts nothing": (
+        file_of(choice(catch("a", message()), catch("b", message("n")), attributes='eventGatewayType="Parallel"'), root=ROOT),
+        "g",
+        "has the type Parallel and starts no instances",
+    ),
+    "a date behind a parallel one": (
+        file_of(
+            choice(catch("a", message()), catch("b", TIMER), attributes='instantiate="true" eventGatewayType="Parallel"', before=""),
+            root=ROOT,
+        ),
+        "b",
+        "waits for no message",
+    ),
     "a beginning by a condition": (
         file_of(choice(catch("a", message()), catch("b", TRUE), attributes='instantiate="true"', before=""), root=ROOT),
         "b",

@@ -231,9 +231,9 @@ def ad_hoc(*, sequential: bool = False, until: str | None = None, cancel_remaini
     return Node("", "ad_hoc_subprocess", config=AdHocConfig(sequential, condition, cancel_remaining, chosen))
 
 
-def first_event(*, begins: bool = False) -> Node:
-    """`begins`: the first of its events starts an instance."""
-    return Node("", "event_based_gateway", config=EventGatewayConfig(begins))
+def first_event(*, begins: bool = False, parallel: bool = False) -> Node:
+    """`begins`: the first of its events starts an instance, which waits for the others if it is `parallel`."""
+    return Node("", "event_based_gateway", config=EventGatewayConfig(begins, parallel))
 
 
 def sub(inputs: Mapping[str, str] = {}) -> Node:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.core.models import catch, first_event, model, receive
+from tests.core.models import catch, first_event, model, par, receive
 from tests.core.world import World
 
 BEHIND = {"mail": catch(on="MAIL"), "call": catch(on="CALL")}
@@ -47,4 +47,17 @@ def test_a_receive_task_behind_a_gateway_takes_its_token() -> None:
 
 def test_a_timer_beside_receive_tasks_withdraws_them() -> None:
     run = chosen().start().fire("late")
+    assert run.ended == "completed"
+
+
+def test_the_first_event_behind_a_parallel_gateway_starts_an_instance_that_waits_for_the_others() -> None:
+    flows = ("all -> mail -> a -> join", "all -> call -> b -> join", "join -> end")
+    run = World(model(*flows, all=first_event(begins=True, parallel=True), join=par(), **BEHIND), business_key="7").start("call", "message")
+    assert run.open == ["b", "mail"]
+    assert run.new("flow_taken", "element_entered", "subscription_opened") == [
+        "element_entered all", "flow_taken all>call", "element_entered call", "flow_taken all>mail", "element_entered mail",
+        "subscription_opened mail", "flow_taken call>b", "element_entered b",
+    ]  # fmt: skip
+    assert run.leaf("mail").correlation_key == "7"
+    run.complete("b").receive("mail").complete("a")
     assert run.ended == "completed"

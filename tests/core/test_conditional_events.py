@@ -2,7 +2,25 @@
 
 from __future__ import annotations
 
-from tests.core.models import boundary, by_event, catch, first_event, link, looped, model, on_event, par, script, several, sub, throw, user
+from dataclasses import replace
+
+from tests.core.models import (
+    boundary,
+    by_event,
+    call,
+    catch,
+    first_event,
+    link,
+    looped,
+    model,
+    on_event,
+    par,
+    script,
+    several,
+    sub,
+    throw,
+    user,
+)
 from tests.core.world import World
 
 
@@ -309,3 +327,33 @@ def test_links_and_joins_go_on_after_a_condition() -> None:
 def test_cancelling_leaves_no_condition_behind() -> None:
     run = bordered().start(total=1).cancel()
     assert run.ended == "cancelled" and not run.tokens
+
+
+# ---- called processes
+
+
+def test_what_a_called_process_gives_back_is_seen_by_the_conditions_of_its_caller() -> None:
+    called = replace(model("start -> a -> end"), key="called")
+    flows = ("start -> par -> ask -> end", "par -> wait -> b -> end2", "par -> c -> end3")
+    run = World(
+        model(*flows, ask=call("called", results={"total": "total"}), wait=catch(when="${total > 100}")), library={"called": called}
+    )
+    run.start(total=1)
+    run.complete("a", total=101)
+    assert run.tasks == ["b", "c"]
+
+
+def test_a_called_process_does_not_see_what_changes_around_it() -> None:
+    called = replace(model("start -> wait -> a -> end", wait=catch(when="${total > 100}")), key="called")
+    flows = ("start -> par -> ask -> end", "par -> c -> d -> end3")
+    run = World(model(*flows, ask=call("called", inputs={"total": "total"})), library={"called": called}).start(total=1)
+    run.complete("c", total=101)
+    assert run.tasks == ["d"]
+
+
+def test_a_condition_at_the_border_of_a_call_ends_the_called_process() -> None:
+    called = replace(model("start -> a -> end"), key="called")
+    flows = ("start -> par -> ask -> end", "rich -> b -> end2", "par -> c -> end3")
+    run = World(model(*flows, ask=call("called"), rich=boundary("ask", when="${total > 100}")), library={"called": called}).start(total=1)
+    run.complete("c", total=101)
+    assert run.tasks == ["b"]

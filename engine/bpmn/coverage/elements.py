@@ -92,7 +92,7 @@ ELEMENTS: Sequence[Row] = (
         (
             "`eventBasedGateway`",
             "eventBasedGateway",
-            "the first event takes the token; with `instantiate` the first message or timer behind it starts the process; below",
+            "the first event takes the token; with `instantiate` it starts the process, in parallel it waits for the other messages; below",
             ("yes; not instantiating", "yes; not instantiating", "yes; not instantiating", "yes; not instantiating"),
         ),
         (

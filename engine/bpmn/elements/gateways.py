@@ -30,6 +30,10 @@ def parse_complex(element: Element, context: Context) -> ComplexGatewayConfig:
 
 
 def parse_event_based(element: Element, context: Context) -> EventGatewayConfig:
-    if (kind := element.get("eventGatewayType", "Exclusive")) != "Exclusive":
-        context.problem(element, f"{named(element)} has the type {kind}", "eventGatewayType Exclusive")
-    return EventGatewayConfig(begins=names.flag(element.get("instantiate"), default=False))
+    """10.6.6: the type Parallel is for gateways that start instances."""
+    begins, kind = names.flag(element.get("instantiate"), default=False), element.get("eventGatewayType", "Exclusive")
+    if kind not in ("Exclusive", "Parallel"):
+        context.problem(element, f"{named(element)} has the type {kind}", "eventGatewayType Exclusive or Parallel")
+    elif kind == "Parallel" and not begins:
+        context.problem(element, f"{named(element)} has the type Parallel and starts no instances", "Exclusive, or instantiate true")
+    return EventGatewayConfig(begins=begins, parallel=kind == "Parallel")

@@ -17,7 +17,7 @@ from engine.core.reading import plain
 from engine.core.registry import behaviour_of
 from engine.core.run import CannotGoOn, Run
 from engine.core.snapshot import EventOccurred, NeedsWholeInstance
-from engine.core.state import Token
+from engine.core.state import Instance, Token
 from engine.core.values import Variable, accept, typed
 
 
@@ -29,9 +29,9 @@ def throw_signals(run: Run, token: Token, node: Node, configs: Sequence[SignalCo
     signals = [(name_of(run, token, node, config, "a signal"), _sent(run, token, node, config.sends)) for config in configs]
     if not _sees_who_waits(run):
         raise NeedsWholeInstance(f"element {node.id}: throws a signal, and who waits for it was not loaded")
-    served = dict.fromkeys(str(scope.instance.id) for scope in run.scopes)
+    served = sorted(str(instance.id) for instance in _at_hand(run))
     for name, variables in signals:
-        _throw(run, token, node, "signal", variables, {"name": name, "served": list(served)}, {"signal": name})
+        _throw(run, token, node, "signal", variables, {"name": name, "served": served}, {"signal": name})
     # Those that wait now: what opens while they go on waits for the next one.
     reached = [(waits, name, variables) for name, variables in signals for waits in _who_waits(run, name)]
     for (waiting, event_id, subscription), name, variables in reached:
@@ -106,6 +106,16 @@ def _sees_who_waits(run: Run) -> bool:
     return not any(_waits_for_signals(scope.definition) for scope in run.scopes)
 
 
+def _at_hand(run: Run) -> set[Instance]:
+    """The instance that moves, those that called it, and those that have begun in this step: what any snapshot shows."""
+    found = {instance for instance in run.instances.values() if not instance.stored}
+    instance: Instance | None = run.instance
+    while instance is not None:
+        found.add(instance)
+        instance = instance.caller.scope.instance if instance.caller is not None else None
+    return found
+
+
 def _waits_for_signals(definition: ProcessDefinition) -> bool:
     """Whether a running instance may wait for a signal. Start events of the process are nobody's who runs."""
     known = definition.derived.get("waits_for_signals")
@@ -119,12 +129,13 @@ def _waits_for_signals(definition: ProcessDefinition) -> bool:
 def _who_waits(run: Run, name: str) -> list[_Waiting]:
     """Who waits for a signal, the stored subscriptions first, each in the order in which they were opened."""
     found: list[_Waiting] = []
+    at_hand = _at_hand(run)
     for signal in run.snapshot.signals:
         token = run.tokens.get(signal.token_id)
-        if signal.name == name and token is not None:
+        if signal.name == name and token is not None and token.scope.instance in at_hand:
             found.append((token, signal.element_id, signal.id))
     for token in run.tokens.values():
-        for _, row in token.leaves:
+        for _, row in token.leaves if token.scope.instance in at_hand else ():
             if isinstance(row, NewSubscription) and row.kind == "signal" and row.message_name == name:
                 found.append((token, row.element_id, row))
     return found

@@ -27,7 +27,7 @@ from tests.cast import ADA, OP, engage
 from tests.commands.cases import acquired, deployed, started, the_task
 from tests.commands.test_deploy import message, process, put
 from tests.conftest import Clock
-from tests.core.models import boundary, catch, model, par, service, tells, user
+from tests.core.models import boundary, call, catch, model, par, service, tells, user
 from tests.rows import insert, one
 
 FREE = ("BEGIN", "COMMIT", "ROLLBACK")
@@ -209,3 +209,29 @@ def test_deleting_a_version_costs_three(conn: psycopg.Connection, monkeypatch: p
     put(conn, process(**message("A")))
     newest = put(conn, process(**message("B"))).definitions[0].id
     assert count(monkeypatch, lambda: delete_version(conn, newest, actor=OP, reason="x", request_id="d")) == 3
+
+
+def test_a_call_of_what_this_process_has_called_before_costs_no_look(conn: psycopg.Connection, monkeypatch: pytest.MonkeyPatch) -> None:
+    check = replace(model("start -> look -> end", look=user(**ASSIGNED)), key="looked_at")
+    deployed(conn, replace(model("start -> first -> ask -> end", first=user(**ASSIGNED), ask=call("looked_at")), key="model"))
+    deployed(conn, check)
+    costs = []
+    for _ in range(2):
+        case = started(conn).instance_id
+        first = the_task(conn, "first", instance_id=case)
+        costs.append(count(monkeypatch, lambda task=first: complete_task(conn, task, actor=ADA, variables={}, request_id=None)))
+        look = the_task(conn, "look")
+        costs.append(count(monkeypatch, lambda task=look: complete_task(conn, task, actor=ADA, variables={}, request_id=None)))
+    assert costs == [3, 2, 2, 2]  # the first has to find the definition
+
+
+def test_a_call_that_opens_a_subscription_below_two_others_costs_four_at_most(
+    conn: psycopg.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    deployed(conn, replace(model("start -> wait -> end", wait=catch(on="PAID")), key="deepest"))
+    deployed(conn, replace(model("start -> inner -> end", inner=call("deepest")), key="middle"))
+    deployed(conn, replace(model("start -> first -> ask -> end", first=user(**ASSIGNED), ask=call("middle")), key="model"))
+    for most in (6, 4):  # once for each definition that this process finds, and then no more
+        case = started(conn).instance_id
+        first = the_task(conn, "first", instance_id=case)
+        assert count(monkeypatch, lambda task=first: complete_task(conn, task, actor=ADA, variables={}, request_id=None)) <= most

@@ -1,7 +1,7 @@
 """Random block-structured models, driven to the end in random order: never stuck, nothing left, no row named twice.
 
 Blocks: task, job, script, receive task, signals, sequence, parallel, exclusive, inclusive, link, error end, loop,
-subprocess, event subprocesses, escalation, several, terminate, event gateway, boundary events of both kinds, conditions.
+subprocess, event subprocesses, calls, escalation, several, terminate, event gateway, boundary events of both kinds, conditions.
 `World` checks after every step that each token waits for something, and that a narrow snapshot decides as the whole does.
 """
 
@@ -23,6 +23,7 @@ from tests.core.models import (
     anyof,
     boundary,
     by_event,
+    call,
     catch,
     complexly,
     end,
@@ -54,6 +55,9 @@ Block = tuple[str, list["Block"]] | str
 
 WORK = ("task", "job", "external", "script", "receive", "linked")
 EVENTS = ("choice_of_events", "interrupted", "reminded", "overtaken", "noticed", "true_or_late", "either", "both", "stopped_by_both")
+SCOPES = ("subprocess", "interrupted_subprocess", "terminated", "failing", "watched")
+LOOPS = ("loop", "several", "in_turn", "again", "any_order", "one_by_one")
+CALLS = ("called", "called_in_time", "called_in_vain", "each_called")
 THROWS = ("signal", "wait_for_signal", "wait_or_signal", "told")
 LEAVES = st.sampled_from([*WORK, *EVENTS, *THROWS])
 BLOCKS: st.SearchStrategy[Block] = st.recursive(
@@ -61,21 +65,7 @@ BLOCKS: st.SearchStrategy[Block] = st.recursive(
     lambda inner: st.one_of(
         st.tuples(st.sampled_from(["sequence", "parallel", "exclusive", "inclusive", "racing"]), st.lists(inner, min_size=2, max_size=3)),
         st.tuples(
-            st.sampled_from(
-                [
-                    "loop",
-                    "subprocess",
-                    "interrupted_subprocess",
-                    "terminated",
-                    "failing",
-                    "watched",
-                    "several",
-                    "in_turn",
-                    "again",
-                    "any_order",
-                    "one_by_one",
-                ]
-            ),
+            st.sampled_from([*SCOPES, *LOOPS, *CALLS]),
             st.lists(inner, min_size=1, max_size=1),
         ),
     ),
@@ -92,9 +82,11 @@ class Drawing:
     conditions: dict[str, str] = field(default_factory=dict)
     defaults: list[str] = field(default_factory=list)
     members: dict[str | None, list[str]] = field(default_factory=dict)
+    library: dict[str, ProcessDefinition] = field(default_factory=dict)  # what is called
+    prefix: str = ""
 
     def add(self, node: Node, owner: str | None) -> str:
-        name = f"{node.kind[:4]}{len(self.elements)}"
+        name = f"{node.kind[:4]}{self.prefix}{len(self.elements)}"
         self.elements[name] = node
         self.members.setdefault(owner, []).append(name)
         return name
@@ -112,8 +104,8 @@ class Drawing:
         first, last = getattr(self, f"_{name}")(inner, owner)
         return first, last
 
-    def model(self, block: Block) -> ProcessDefinition:
-        begin, finish = self.add(start(), None), self.add(end(), None)
+    def model(self, block: Block, finishing: Node | None = None) -> ProcessDefinition:
+        begin, finish = self.add(start(), None), self.add(finishing or end(), None)
         first, last = self.draw(block, None)
         self.link(begin, first)
         self.link(last, finish)
@@ -305,6 +297,31 @@ class Drawing:
         name, _ = self._subprocess(inner, owner)
         return self._with_way_around(name, owner)
 
+    def _called(self, inner: list[Block], owner: str | None) -> tuple[str, str]:
+        """A process of its own, drawn beside."""
+        return self._single(self._call_of(inner[0], end()), owner)
+
+    def _called_in_time(self, inner: list[Block], owner: str | None) -> tuple[str, str]:
+        return self._with_way_around(self.add(self._call_of(inner[0], end()), owner), owner)
+
+    def _each_called(self, inner: list[Block], owner: str | None) -> tuple[str, str]:
+        return self._single(several(self._call_of(inner[0], end()), times="${2}"), owner)
+
+    def _called_in_vain(self, inner: list[Block], owner: str | None) -> tuple[str, str]:
+        """It ends in an error, which its caller catches."""
+        name, merge = self.add(self._call_of(inner[0], error_end("E")), owner), self.add(xor(), owner)
+        caught = self.add(boundary(name, error="E"), owner)
+        self.link(name, merge)
+        self.link(caught, merge)
+        return name, merge
+
+    def _call_of(self, block: Block, last: Node) -> Node:
+        key = f"called{len(self.library)}"
+        self.library[key] = model("start -> end")  # taken, while what it is is drawn
+        beside = Drawing(library=self.library, prefix=f"{key[6:]}x")
+        self.library[key] = beside.model(block, last)
+        return call(key, inputs={"pick": "pick", "done": "done"}, results={"done": "done"})
+
     def _interrupted(self, _: list[Block], owner: str | None) -> tuple[str, str]:
         return self._with_way_around(self.add(user(), owner), owner)
 
@@ -374,9 +391,10 @@ class Drawing:
 
 
 def started(block: Block, choose: Random) -> World:
-    definition = Drawing().model(block)
+    drawing = Drawing()
+    definition = drawing.model(block)
     (begin,) = definition.starts[None]
-    return World(definition).start(begin, pick=choose.randrange(3), done=0)
+    return World(definition, library=drawing.library).start(begin, pick=choose.randrange(3), done=0)
 
 
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -397,9 +415,9 @@ def runs_to_its_end(block: Block, seed: int) -> None:
         leaf = choose.choice(list(run.leaves.values()))
         run.serve(leaf, {"pick": choose.randrange(3), "done": step})
     assert run.ended == "completed"
-    assert run.happened.count("instance_completed") == 1
+    assert run.happened.count("instance_completed") == 1 + sum(each.status == "completed" for each in run.called.values())
     entered = run.happened.count
-    for name, node in run.definition.nodes.items():
+    for name, node in [element for each in (run.definition, *run.library.values()) for element in each.nodes.items()]:
         assert entered(f"element_entered {name}") == entered(f"element_left {name}"), f"{name} ({node.kind}) was entered and not left"
 
 

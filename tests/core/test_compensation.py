@@ -245,6 +245,17 @@ def test_a_compensation_event_subprocess_runs_in_what_its_subprocess_was() -> No
     assert not run.executions
 
 
+def test_a_compensation_event_subprocess_listens_inside_as_any_other_scope_does() -> None:
+    definition = model(
+        "start -> sub -> regret -> end", "start_in -> a -> end_in", "start_undo -> tell -> end_undo", "news -> stop -> end_stop",
+        inside={"sub": "start_in a end_in es", "es": "start_undo tell end_undo inner", "inner": "news stop end_stop"}, sub=sub(),
+        es=by_event(), start_undo=on_event(compensate=True), inner=by_event(), news=on_event(on="NEWS"), regret=undo(),
+    )  # fmt: skip
+    run = run_of(definition).complete("a")
+    assert run.open == ["news", "tell"]
+    assert run.receive("news").complete("stop").ended == "completed"
+
+
 def test_each_run_of_an_event_subprocess_is_undone_with_what_it_holds() -> None:
     definition = model(
         "start -> sub -> regret -> end", "start_in -> a -> end_in", "news -> b -> end_es",

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 from uuid import UUID
 
 from psycopg import errors
 
-from engine.bpmn.definition import ProcessDefinition, none_start
+from engine.bpmn.definition import ProcessDefinition, event_of, none_start
 from engine.commands.asking import ask
 from engine.commands.complete_task import next_task
 from engine.commands.gathering import gathering
@@ -259,7 +259,8 @@ def prepare(
     answer = ask(conn, snapshot, Started(case.element_id, case.variables, case.what), now=case.now, definition=case.definition)
     effects = answer.effects
     if because is not None:
-        effects.history.insert(0, because)
+        event = event_of(case.definition, case.definition.nodes[case.element_id])  # what started it may be a part of it
+        effects.history.insert(0, replace(because, element_id=event.id))
     begun = Begun(instance_id, case.definition_id, effects)
     text, parameters = request_member(request, outcome(begun) if outcome and request else None)
     parameters = {**parameters, **gathering(case.definition, case.element_id, case.business_key)}

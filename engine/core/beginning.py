@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from engine.bpmn.definition import event_of
 from engine.core.event_subprocesses import listen
 from engine.core.run import Run
 from engine.core.state import Scope
@@ -14,10 +15,11 @@ def begin_instance(run: Run, process: Scope, element_id: str, variables: Mapping
     """The instance of a process scope that was just opened begins at its start event. `what` started it: none, timer, ..., call."""
     instance = process.instance
     node = instance.definition.nodes[element_id]
-    run.record(process, "instance_started", node.id, {"what": what, "business_key": instance.business_key})
+    event = event_of(instance.definition, node)
+    run.record(process, "instance_started", event.id, {"what": what, "business_key": instance.business_key})
     values = dict(variables)
     if getattr(node.config, "initiator", None):
         values[node.config.initiator] = typed(instance.started_by)
-    run.assign_here(process, values, node.id)
+    run.assign_here(process, values, event.id)
     listen(run, process)
     run.begin_at(process, node.id)

@@ -34,7 +34,9 @@ def begin_behind(run: Run, scope: Scope, node: Node) -> None:
         for other in (flow for flow in gateway.outgoing if flow != flow_id):
             run.record(scope, "flow_taken", other)
             target = definition.nodes[definition.flows[other].target]
-            run.enter(run.spawn(scope, target.id), target)
+            waits = run.spawn(scope, target.id)
+            waits.flow_id = other  # one that cannot wait waits again after a retry
+            run.enter(waits, target)
     run.leave(token)
 
 

@@ -61,3 +61,12 @@ def test_the_first_event_behind_a_parallel_gateway_starts_an_instance_that_waits
     assert run.leaf("mail").correlation_key == "7"
     run.complete("b").receive("mail").complete("a")
     assert run.ended == "completed"
+
+
+def test_one_that_could_not_wait_behind_a_parallel_gateway_waits_after_a_retry() -> None:
+    flows = ("all -> mail -> a -> join", "all -> call -> b -> join", "join -> end")
+    nodes = {"mail": catch(on="MAIL", key="${order}"), "call": catch(on="CALL")}
+    run = World(model(*flows, all=first_event(begins=True, parallel=True), join=par(), **nodes)).start("call", "message")
+    assert [incident.element_id for incident in run.incidents] == ["mail"]
+    run.complete("b", order=7).retry("mail")
+    assert run.open == ["mail"] and run.leaf("mail").correlation_key == "7"

@@ -113,8 +113,8 @@ def test_an_escalation_may_be_a_part_at_the_start_of_an_event_subprocess() -> No
 
 def test_any_part_starts_an_instance() -> None:
     start = anyof(on_event(on="NEWS"), on_event(on="OLD"))
-    run = World(model("start -> a -> end", start=start)).start("start#2", "message")
-    assert run.tasks == ["a"]
+    run = World(model("start -> a -> end", start=start)).start("start#2", "message", said="hello")
+    assert run.tasks == ["a"] and run.new()[:3] == ["instance_started start", "variables_set start", "element_entered start"]
 
 
 # ---- all of them

@@ -8,7 +8,10 @@ from uuid import UUID
 import psycopg
 from psycopg.types.json import Jsonb
 
+from engine.commands.complete_task import complete_task
 from engine.commands.external_tasks import acquire_external_tasks, complete_external_task
+from engine.commands.messages import publish_message
+from engine.commands.outcome import MessagePublished
 from engine.commands.tasks import claim
 from engine.queries.instance import Token
 from engine.queries.why import why
@@ -95,6 +98,21 @@ def test_a_condition_says_what_it_waits_for_and_why_it_cannot_tell(client_for: C
     assert "Occurs again once ${total &gt; 100} has been false and is true again." in sentence(olga, here)
     committed_db.execute("""UPDATE token SET memory = '{"conditions": {"large": "it is a text"}}' WHERE element_id = 'large_or_late'""")
     assert "Cannot tell whether ${total &gt; 100} is true: it is a text. It looks again when a variable changes." in sentence(olga, here)
+
+
+def test_an_event_that_waits_for_several_names_what_is_still_to_come(client_for: Client, committed_db: psycopg.Connection) -> None:
+    deployed(committed_db, "several_at_once")
+    sent = publish_message(committed_db, "MAIL", actor=OLGA, correlation_key="7", variables={"broken": False}, time_to_live_seconds=None)
+    assert isinstance(sent, MessagePublished) and sent.instance_id is not None
+    olga = client_for("olga")
+    before = sentence(olga, sent.instance_id)
+    assert "Given up" in before and "Waits for message STOP with key 7." in before
+    task = one(committed_db, "SELECT id FROM user_task WHERE element_id = 'pack'")
+    complete_task(committed_db, task, actor=ADA, variables={}, request_id=None)
+    waiting = sentence(olga, sent.instance_id)
+    assert "Paid and picked up" in waiting and "Waits for message PAID with key 7." in waiting
+    assert "Waits until ${checked} is true." in waiting
+    assert "ready#" not in waiting, "people read the name of the event"
 
 
 def test_an_ended_instance_says_how_it_ended_and_keeps_its_variables(client_for: Client, committed_db: psycopg.Connection) -> None:

@@ -37,7 +37,7 @@ from engine.commands.start_events import (
     timers_of,
 )
 from engine.commands.transaction import Connection, command, transaction
-from engine.db.definitions import keep
+from engine.db.definitions import ALONG, ALONG_COLUMNS, keep, keep_row, unread
 from engine.db.locks import DEPLOYMENT, KEYS, TAKEN_OVER
 from engine.db.session import cursor_of
 from engine.ids import new_id
@@ -106,6 +106,9 @@ def _models(read: ReadResult, files: Mapping[str, bytes]) -> list[_Model]:
 
 
 # ---- under the locks
+
+# With the models of the versions that this process has not read: which of their timers go on is asked of both.
+_TAKEN_OVER = f"SELECT t.pending, {ALONG_COLUMNS} FROM ({TAKEN_OVER} AS pending OFFSET 0) t {ALONG}"
 
 
 def _deploy(conn: Connection, models: Sequence[_Model], actor: Actor, name: str, request: Request | None) -> Deployed | Rejected:
@@ -197,9 +200,11 @@ def _write(conn: Connection, plan: _Plan, request: Request | None) -> None:
     replaced = [version.before.id for version in plan.new if version.before is not None]
     pending: list[Mapping[str, Any]] = []
     if replaced:
-        row = cursor.execute(TAKEN_OVER, {"definition_ids": replaced}).fetchone()
-        assert row is not None, "the function returns a document"
-        pending = row[0]
+        found = cursor.execute(_TAKEN_OVER, {"definition_ids": replaced, "unread": unread(replaced)}).fetchall()
+        pending = found[0][0]
+        for row in found:
+            if row[1] is not None:
+                keep_row(*row[1:])
     timers = [
         timer
         for version in plan.new

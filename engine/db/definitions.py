@@ -8,7 +8,7 @@ A version that was stored earlier and that newer rules refuse is flagged, never 
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import fields, is_dataclass
 from threading import Lock
 from typing import Any
@@ -23,6 +23,9 @@ from engine.db.session import cursor_of
 
 KEPT = 256
 _XML = "SELECT key, version, xml, resource_name FROM process_definition WHERE id = %s"
+# The same beside what another statement reads, for `keep_row`: a definition's row never changes. Parameter: `unread`.
+ALONG = "LEFT JOIN process_definition d ON d.id = ANY (%(unread)s)"
+ALONG_COLUMNS = "d.id, d.key, d.version, d.xml, d.resource_name"
 
 
 class DefinitionRefused(Exception):
@@ -64,11 +67,25 @@ def keep(definition_id: UUID, definition: ProcessDefinition | DefinitionRefused)
             _kept.popitem(last=False)
 
 
+def unread(definition_ids: Collection[UUID]) -> list[UUID]:
+    """Those that this process has not read yet."""
+    with _turning:
+        return [each for each in definition_ids if each not in _kept]
+
+
+def keep_row(definition_id: UUID, key: str, version: int, xml: bytes, resource: str) -> None:
+    """Remember one that another statement has read along (ALONG)."""
+    keep(definition_id, _understood(key, version, xml, resource))
+
+
 def _read(conn: psycopg.Connection[Any], definition_id: UUID) -> ProcessDefinition | DefinitionRefused:
     row = cursor_of(conn).execute(_XML, (definition_id,)).fetchone()
     if row is None:
         raise InvariantBroken(f"process definition {definition_id}: expected its row, found none")
-    key, version, xml, resource = row
+    return _understood(*row)
+
+
+def _understood(key: str, version: int, xml: bytes, resource: str) -> ProcessDefinition | DefinitionRefused:
     result = read_files([(resource, bytes(xml))])
     for _, definition in result.definitions:
         if definition.key == key and not result.problems:

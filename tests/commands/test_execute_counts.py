@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -14,18 +15,20 @@ from engine.commands.cancel import cancel_instance
 from engine.commands.complete_task import complete_task
 from engine.commands.delete_version import delete_version
 from engine.commands.deliver_message import deliver_message
+from engine.commands.deploy import deploy
 from engine.commands.jobs import complete_job, fail_job, fire_timer, throw_job_error
 from engine.commands.outcome import Lease, Rejected
 from engine.commands.signals import broadcast_signal, receive_signal, spread_signal
 from engine.commands.start import start_instance
 from engine.commands.tasks import claim
 from engine.commands.thrown_messages import publish_thrown
+from engine.db import definitions
 from engine.db.load import load_batch
 from engine.db.session import connect
 from engine.expressions import parse
 from tests.cast import ADA, OP, engage
 from tests.commands.cases import acquired, deployed, started, the_task
-from tests.commands.test_deploy import message, process, put
+from tests.commands.test_deploy import message, process, put, timer
 from tests.conftest import Clock
 from tests.core.models import boundary, call, catch, model, par, service, tells, user
 from tests.rows import insert, one
@@ -162,6 +165,20 @@ def test_a_timer_that_withdraws_a_task_and_an_error_cost_four_at_most(
     started(conn)
     (lease,) = acquired(conn)
     assert count(monkeypatch, lambda: throw_job_error(conn, lease, code="E", message="", variables={})) <= 4
+
+
+def test_a_deployment_over_a_version_that_this_process_never_read_costs_four(
+    conn: psycopg.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    starts = timer("timeCycle", "R/PT15M") + '<startEvent id="paid"><messageEventDefinition messageRef="m"/></startEvent>'
+    starts += '<sequenceFlow id="g" sourceRef="paid" targetRef="e"/>'
+    root = message("PAID")["root"]
+    put(conn, process(start=starts, root=root))
+    due = one(conn, "SELECT due_at FROM job WHERE kind = 'start_timer'")
+    monkeypatch.setattr(definitions, "_kept", OrderedDict())
+    changed = process(start=starts, name="changed", root=root)
+    assert count(monkeypatch, lambda: deploy(conn, [("p.bpmn", changed)], actor=OP, request_id="again")) == 4
+    assert one(conn, "SELECT due_at FROM job WHERE kind = 'start_timer'") == due, "the unchanged timer goes on"
 
 
 def test_failing_costs_one(conn: psycopg.Connection, monkeypatch: pytest.MonkeyPatch) -> None:

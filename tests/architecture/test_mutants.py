@@ -40,6 +40,15 @@ def test_whoever_locks_a_case_first_re_checks_what_it_finds():
         assert len(found) >= locked, f"{name}: expected a comment that begins with `# Re-check` below each lock"
 
 
+def test_every_advisory_lock_of_the_plpgsql_functions_has_a_mutant():
+    call = re.compile(r"\b(?:PERFORM|NOT) (?:pg_(?:try_)?advisory_xact_lock\w*|baton_lock_(?:subscription_)?keys)\(")
+    for path in sorted((ROOT / "engine" / "db" / "sql").glob("*.sql")):
+        locks = call.findall(re.sub(r"--[^\n]*", "", path.read_text(encoding="utf-8")))
+        name = path.relative_to(ROOT).as_posix()
+        found = [mutant for mutant in FOUND if mutant.path == name and mutant.kind == "advisory lock"]
+        assert len(found) >= len(locks), name
+
+
 def test_each_kind_of_what_is_removed_is_found():
     kinds = Counter(mutant.kind for mutant in FOUND)
     assert {"SKIP LOCKED", "FOR NO KEY UPDATE", "FOR UPDATE", "FOR KEY SHARE", "lease number", "status", "assignee"} <= set(kinds)

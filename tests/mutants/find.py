@@ -110,7 +110,22 @@ MEMBERS: tuple[tuple[str, str, str, str], ...] = (
         "CASE WHEN r.mark IS NULL THEN '{}' ELSE '{suspended}' END::text[]",
         "'{}'::text[]",
     ),
-    ("engine/db/sql/baton_lock_deployment.sql", "advisory lock", "  PERFORM baton_lock_keys(", "  PERFORM ("),
+    *(
+        (f"engine/db/sql/{name}.sql", "advisory lock", f"  PERFORM {lock}(", "  PERFORM (")
+        for name, lock in (
+            ("baton_lock_deployment", "baton_lock_keys"),
+            ("baton_lock_deletion", "baton_lock_keys"),
+            ("baton_lock_subscription_keys", "baton_lock_keys"),
+            ("baton_take_throw", "baton_lock_keys"),
+            ("baton_lock_gathering", "pg_advisory_xact_lock"),
+        )
+    ),
+    (
+        "engine/db/sql/baton_try_gathering.sql",
+        "advisory lock",
+        "IF NOT pg_try_advisory_xact_lock(baton_key_number(tenant, chr(29) || 'gathering' || chr(29) || gateway, with_key)) THEN",
+        "IF false THEN",
+    ),
 )
 
 

@@ -1,6 +1,8 @@
 """S11: escalations find the event of their code, interrupt or carry on, and without a catcher are no error."""
 
-from tests.core.models import boundary, end, escalation_end, model, start, sub, throw
+from dataclasses import replace
+
+from tests.core.models import boundary, call, end, escalation_end, model, start, sub, throw
 from tests.core.world import World
 
 INSIDE = {"sub": "s before late between stop after_stop e"}
@@ -73,3 +75,28 @@ def test_S11_an_end_event_whose_escalation_interrupts_ends_with_what_is_cancelle
         "element_left sub",
         "element_left on_late",
     ]
+
+
+THROWN_BELOW = replace(
+    model("s -> before -> late -> between -> stop -> after_stop -> e", **THROWS),
+    key="below",
+)
+
+
+def test_S11_the_same_when_they_are_thrown_in_a_called_process() -> None:
+    calling = model(
+        "start -> sub -> regular -> end", "on_late -> n -> end1", "on_stop -> i -> end2", sub=call("below"),
+        on_late=boundary("sub", escalation="LATE", interrupting=False), on_stop=boundary("sub", escalation="STOP"),
+    )  # fmt: skip
+    run = World(calling, library={"below": THROWN_BELOW}).start().complete("before")
+    assert run.open == ["between", "n"], "the called process carries on"
+    run.complete("between")
+    assert run.open == ["i", "n"] and [called.status for called in run.called.values()] == ["cancelled"]
+    assert run.complete("n").complete("i").ended == "completed"
+    thrown = [(event.element_id, event.data["code"], event.data["caught_by"]) for event in run.events if event.kind == "escalation_thrown"]
+    assert thrown == [("late", "LATE", "on_late"), ("stop", "STOP", "on_stop")]
+
+
+def test_S11_without_a_catcher_in_the_caller_the_called_process_goes_on() -> None:
+    run = World(model("start -> sub -> regular -> end", sub=call("below")), library={"below": THROWN_BELOW}).start()
+    assert run.complete("before").complete("between").complete("after_stop").open == ["regular"]

@@ -56,7 +56,7 @@ def called(conn: psycopg.Connection[Any], tenant_id: str, call: Call) -> Called 
 def forget(definition_ids: Iterable[UUID]) -> None:
     """These may no longer be what their calls mean."""
     stale = set(definition_ids)
-    for place in [place for place, known in _known.items() if known in stale]:
+    for place in [place for place, known in list(_known.items()) if known in stale]:  # other threads remember meanwhile
         _known.pop(place, None)
 
 

@@ -7,7 +7,9 @@ The order (design, "Locks"). A command takes levels upwards only:
 2. process definitions, sorted by id: `DEFINITION` (FOR KEY SHARE) by whatever starts an instance, FOR UPDATE by
    suspension, deletion and a deployment over an older version. A definition stands for its start timers and start
    subscriptions. All that one statement calls are taken by it, sorted (`CALLING_ROOT`); under a root's lock they may come after
-   the leaf, because whoever takes a definition FOR UPDATE waits for no leaf of a case; never after the keys.
+   the leaf, because whoever takes a definition FOR UPDATE waits for no leaf of a case; never after the keys. What a start
+   by a stored message, a signal or a thrown message calls at once comes after its own definition, which its lock function
+   has taken: beside a deployment of both it may be a deadlock's victim, and is run again.
    What a parallel event-based gateway starts for a key meets after it, on an advisory lock (`GATHERED`).
 3. the request row. In the one writing statement it comes after the leaf instead; that holds, because its key contains
    the target, so that a repeat meets its first at the same root or leaf.

@@ -16,8 +16,10 @@ from tests.core.models import (
     end,
     error_end,
     escalation_end,
+    looped,
     model,
     on_event,
+    par,
     service,
     several,
     start,
@@ -324,3 +326,36 @@ def test_an_event_subprocess_of_the_called_process_interrupts_that_alone() -> No
 def _variables(case: World, instance_id: object) -> dict[str, object]:
     (scope,) = (scope for scope in case.scopes.values() if scope.instance_id == instance_id and scope.parent_id is None)
     return {name: native(variable) for name, variable in scope.variables.items()}
+
+
+def test_an_event_subprocess_of_the_caller_catches_what_the_called_process_throws() -> None:
+    failing = named("checking", model("start -> check -> bad", check=user(), bad=error_end("E1")))
+    order = model(
+        "start -> par -> ask -> end", "par -> pack -> end2", "wrong -> repair -> done", inside={"mend": "wrong repair done"},
+        par=par(), ask=call("checking"), pack=user(), mend=by_event(), wrong=on_event(error="E1"), repair=user(), done=end(), end2=end(),
+    )  # fmt: skip
+    case = calling(order, checking=failing).start().complete("check")
+    assert case.tasks == ["repair"] and [called.status for called in case.called.values()] == ["cancelled"]
+    assert case.complete("repair").ended == "completed"
+
+
+def test_a_called_process_that_is_called_again_in_a_loop_is_another_instance_each_time() -> None:
+    order = model("start -> ask -> end", ask=looped(call("checking", results={"n": "${n}"}), "${n < 3}"))
+    case = calling(order).start()
+    for n in (1, 2, 3):
+        case.complete("check", n=n)
+    assert case.ended == "completed" and [called.status for called in case.called.values()] == ["completed"] * 3
+
+
+def test_a_join_in_the_caller_waits_for_the_call() -> None:
+    order = model("start -> par -> ask -> par2 -> ship -> end", "par -> pack -> par2", par=par(), par2=par(), ask=call("checking"),
+                  pack=user(), ship=user())  # fmt: skip
+    case = calling(order).start().complete("check")
+    assert case.tasks == ["pack"] and case.complete("pack").tasks == ["ship"]
+
+
+def test_two_versions_of_one_process_run_in_one_case_with_the_same_element_ids() -> None:
+    """An element id means something in its definition alone."""
+    inner = named("checking", model("start -> ask -> end", ask=user()))
+    case = calling(model("start -> ask -> end", ask=call("checking"), end=end()), checking=inner).start()
+    assert case.tasks == ["ask"] and case.complete("ask").ended == "completed"

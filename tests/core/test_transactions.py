@@ -14,6 +14,7 @@ from tests.core.models import (
     service,
     several,
     sub,
+    throw,
     transaction,
     undo,
     user,
@@ -244,3 +245,62 @@ def test_compensation_under_way_in_a_running_subprocess_goes_on_when_its_transac
     assert run.tasks == ["no_a"]
     assert run.complete("no_a").ended == "completed"
     assert undone(run) == ["a"]
+
+
+def test_an_escalation_of_a_handler_reaches_the_border_of_its_transaction() -> None:
+    definition = model(
+        "start -> tx -> end", "gone -> end", "loud -> note -> end", "start_in -> a -> stop", "start_h -> shout -> end_h",
+        inside={"tx": "start_in a stop", "no_a": "start_h shout end_h"}, tx=transaction(), stop=cancel_end(), no_a=sub(),
+        gone=boundary("tx", cancel=True), loud=boundary("tx", escalation="*", interrupting=False), shout=throw(escalation="LOUD"),
+        handlers={"a": "no_a"},
+    )  # fmt: skip
+    run = run_of(definition).complete("a")
+    assert run.open == ["note"]
+    assert run.complete("note").ended == "completed"
+
+
+def test_a_handler_that_cancels_a_transaction_being_cancelled_changes_nothing() -> None:
+    definition = model(
+        "start -> tx -> end", "gone -> end", "start_in -> a -> b -> stop", "start_h -> x -> stop_h",
+        inside={"tx": "start_in a b stop", "no_a": "start_h x stop_h"}, tx=transaction(), stop=cancel_end(),
+        stop_h=cancel_end(), no_a=sub(), gone=boundary("tx", cancel=True), handlers={"a": "no_a"},
+    )  # fmt: skip
+    run = run_of(definition).complete("a").complete("b").complete("x")
+    assert run.ended == "completed"
+    assert run.happened.count("transaction_cancelled tx") == 1
+
+
+def test_a_handler_may_cancel_the_transaction_in_which_it_was_asked_for() -> None:
+    definition = model(
+        "start -> tx -> end", "gone -> end", "start_in -> a -> b -> regret -> c -> end_in", "start_h -> x -> stop_h",
+        inside={"tx": "start_in a b regret c end_in", "no_b": "start_h x stop_h"}, tx=transaction(), regret=undo("b"), stop_h=cancel_end(),
+        no_b=sub(), gone=boundary("tx", cancel=True), handlers={"a": "no_a", "b": "no_b"},
+    )  # fmt: skip
+    run = run_of(definition).complete("a").complete("b").complete("x")
+    assert run.tasks == ["no_a"]
+    assert run.complete("no_a").ended == "completed"
+    assert undone(run) == ["b", "a"]
+
+
+def test_compensation_that_nobody_waits_for_goes_on_in_a_cancelled_transaction_and_is_told_once() -> None:
+    definition = model(
+        "start -> tx -> end", "gone -> end", "start_in -> a -> b -> regret -> c -> stop", inside={"tx": "start_in a b regret c stop"},
+        tx=transaction(), stop=cancel_end(), regret=undo("b", waits=False), gone=boundary("tx", cancel=True),
+        handlers={"a": "no_a", "b": "no_b"},
+    )  # fmt: skip
+    run = run_of(definition).complete("a").complete("b").complete("c")
+    assert run.tasks == ["no_b"]
+    assert run.complete("no_b").tasks == ["no_a"]
+    assert run.complete("no_a").ended == "completed"
+    assert run.happened.count("element_left regret") == 1
+
+
+def test_an_incident_in_a_transaction_goes_when_it_is_cancelled() -> None:
+    definition = model(
+        "start -> tx -> end", "gone -> end", "start_in -> par1 -> a -> bad -> end_in", "par1 -> c -> stop",
+        inside={"tx": "start_in par1 a bad end_in c stop"}, par1=par(), tx=transaction(), bad=service(inputs={"x": "${missing}"}),
+        stop=cancel_end(), gone=boundary("tx", cancel=True), handlers={"a": "no_a"},
+    )  # fmt: skip
+    run = run_of(definition).complete("a").complete("c")
+    assert run.open == ["no_a"]
+    assert run.complete("no_a").ended == "completed"

@@ -15,6 +15,7 @@ from uuid import UUID
 import orjson
 from psycopg import errors
 
+from engine.bpmn.definition import ProcessDefinition
 from engine.commands.may import may
 from engine.commands.outcome import Actor, FieldProblem, Refusal, Rejected, VersionDeleted
 from engine.commands.requests import WRITE_REQUEST, Request, encode, is_repeat, recorded, request_for
@@ -36,7 +37,7 @@ def delete_version(
 ) -> VersionDeleted | Rejected:
     """Delete a version; if it was the newest, the start events of the one before count again, in the same transaction.
 
-    A start timer that is the same in both goes on where it had come to; another one begins anew.
+    A start timer that is the same in both goes on where it had come to; another one begins anew, but for a date that has passed.
     Locks: the process key, as a deployment does; the version, FOR UPDATE; the keys of start messages.
     Refuses: NOT_ALLOWED, NOT_FOUND, INVALID (no reason), DEFINITION_IN_USE, DEFINITION_DELETING, UNSUPPORTED (newer rules
     refuse the version before).
@@ -122,8 +123,15 @@ def _restored(conn: Connection, found: Mapping[str, Any], definition_id: UUID) -
     key = UUID(before["id"])
     definition = compiled(conn, key)
     (starts,) = read_starts([(definition, before["file"])], datetime.fromisoformat(found["now"]))
+    now = datetime.fromisoformat(found["now"])
     timers = timers_of(conn, key, definition, starts, definition_id, found["timers"])
-    return _Restored(before["version"], subscriptions_of(key, starts), timers)
+    return _Restored(before["version"], subscriptions_of(key, starts), [row for row in timers if not _is_over(definition, row, now)])
+
+
+def _is_over(definition: ProcessDefinition, row: Mapping[str, Any], now: datetime) -> bool:
+    """A date that has passed: it was due under the one version or the other. Deployed anew, it would start an instance at once."""
+    due_at = row["due_at"]
+    return definition.nodes[row["element_id"]].config.timer.type == "date" and isinstance(due_at, datetime) and due_at <= now
 
 
 _TEXT = """

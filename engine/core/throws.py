@@ -1,8 +1,8 @@
 """Signals, and messages without a destination: what is thrown to our own processes (10.5.1, 13.5.3).
 
-A signal reaches, at once and in this very step, every event of the instances at hand that waits for its name: a token that
-it interrupts goes no further. Everybody else has it from the throw (`NewThrow`), which the write turns into a job: other
-cases, and start events. A message has one receiver, so it goes by the job alone.
+A signal reaches, at once and in this very step, every event of the case that waits for its name (of more than a few hundred
+at least those that interrupt): a token that it interrupts goes no further. Everybody else has it from the throw (`NewThrow`),
+which the write turns into a job: other cases, and start events. A message has one receiver, so it goes by the job alone.
 """
 
 from __future__ import annotations
@@ -29,14 +29,15 @@ def throw_signals(run: Run, token: Token, node: Node, configs: Sequence[SignalCo
     signals = [(name_of(run, token, node, config, "a signal"), _sent(run, token, node, config.sends)) for config in configs]
     if not _sees_who_waits(run):
         raise NeedsWholeInstance(f"element {node.id}: throws a signal, and who waits for it was not loaded")
-    served = sorted(str(instance.id) for instance in _at_hand(run))
+    # Those that wait now: what opens while they go on waits for the next one.
+    reached: list[_Reached] = [(waits, name, variables) for name, variables in signals for waits in _who_waits(run, name)]
+    at_once = _at_once(reached)
+    served = sorted(str(instance.id) for instance in _at_hand(run)) if len(at_once) == len(reached) else []
     for name, variables in signals:
         _throw(run, token, node, "signal", variables, {"name": name, "served": served}, {"signal": name})
-    # Those that wait now: what opens while they go on waits for the next one.
-    reached = [(waits, name, variables) for name, variables in signals for waits in _who_waits(run, name)]
-    for (waiting, event_id, subscription), name, variables in reached:
+    for (waiting, event_id, subscription), name, sent in at_once:
         if _still_waits(run, waiting, subscription):
-            _reach(run, waiting, event_id, subscription, name, node, variables)
+            _reach(run, waiting, event_id, subscription, name, node, sent)
 
 
 def throw_message(run: Run, token: Token, node: Node, config: MessageConfig) -> None:
@@ -95,6 +96,7 @@ def _accepted(node: Node, values: Mapping[str, Any]) -> dict[str, Variable]:
 
 # ---- who waits here
 
+AT_ONCE = 200  # subscriptions of the case that one step serves
 CATCHING = ("boundary_event", "intermediate_catch_event")
 _Waiting = tuple[Token, str, Any]  # token, event, subscription: the id of a stored one, or the new one
 
@@ -139,6 +141,27 @@ def _who_waits(run: Run, name: str) -> list[_Waiting]:
             if isinstance(row, NewSubscription) and row.kind == "signal" and row.message_name == name:
                 found.append((token, row.element_id, row))
     return found
+
+
+_Reached = tuple[_Waiting, str, Mapping[str, Variable]]
+
+
+def _at_once(reached: list[_Reached]) -> list[_Reached]:
+    """Those whom this step serves: all, or of very many what opened in it, what interrupts, and as many others as it may.
+
+    The others have it by their jobs, as other cases have: their subscriptions stay, and those that were served are gone.
+    """
+    if len(reached) <= AT_ONCE:
+        return reached
+    first = [each for each in reached if isinstance(each[0][2], NewSubscription) or _interrupts(*each[0][:2])]
+    taken = set(map(id, first))
+    others = [each for each in reached if id(each) not in taken]
+    return first + others[: max(0, AT_ONCE - len(first))]
+
+
+def _interrupts(token: Token, event_id: str) -> bool:
+    definition = token.scope.definition
+    return bool(getattr(event_of(definition, definition.nodes[event_id]).config, "interrupting", False))
 
 
 def _still_waits(run: Run, token: Token, subscription: Any) -> bool:

@@ -241,13 +241,15 @@ def failed_items(
     return page_of(found, limit=limit, position=lambda item: (item.created_at, item.incident_id))
 
 
+# What is thrown belongs to no instance; the case that threw it is shown.
 _ITEM = """w.element_id, w.status, w.held, w.due_at, w.available_at,
        extract(epoch FROM w.available_at - baton_now())::float AS wait_seconds, w.priority::int, w.attempts, w.max_attempts,
-       w.lease_number, w.lease_owner, w.lease_expires_at, w.last_error, w.created_at, w.instance_id, i.business_key,
+       w.lease_number, w.lease_owner, w.lease_expires_at, w.last_error, w.created_at, i.id AS instance_id, i.business_key,
        d.id AS definition_id, d.key AS definition_key, coalesce(nullif(d.name, ''), d.key) AS definition_name, d.version"""
 
 _JOBS = f"""(SELECT 'job' AS work, w.id, w.kind, w.topic, {_ITEM}
-  FROM job AS w LEFT JOIN process_definition AS d ON d.id = w.definition_id LEFT JOIN process_instance AS i ON i.id = w.instance_id
+  FROM job AS w LEFT JOIN process_definition AS d ON d.id = w.definition_id
+  LEFT JOIN process_instance AS i ON i.id = coalesce(w.instance_id, w.root_id)
  WHERE {{where}} ORDER BY w.id DESC LIMIT :limit)"""
 
 _EXTERNAL = f"""(SELECT 'external_task' AS work, w.id, 'external' AS kind, w.topic, {_ITEM}
@@ -300,13 +302,13 @@ SELECT n.id AS incident_id,
        coalesce(j.attempts, e.attempts, v.attempts) AS attempts,
        coalesce(j.max_attempts, e.max_attempts, v.max_attempts) AS max_attempts,
        coalesce(j.lease_number, e.lease_number, v.lease_number) AS lease_number,
-       n.instance_id, i.business_key, d.id AS definition_id, d.key AS definition_key,
+       i.id AS instance_id, i.business_key, d.id AS definition_id, d.key AS definition_key,
        coalesce(nullif(d.name, ''), d.key) AS definition_name, d.version, n.created_at
   FROM incident AS n
   LEFT JOIN job AS j ON j.id = n.job_id
   LEFT JOIN external_task AS e ON e.id = n.external_task_id
   LEFT JOIN delivery AS v ON v.id = n.delivery_id
-  LEFT JOIN process_instance AS i ON i.id = n.instance_id
+  LEFT JOIN process_instance AS i ON i.id = coalesce(n.instance_id, n.root_id)
   LEFT JOIN process_definition AS d ON d.id = n.definition_id
  WHERE {where}
  ORDER BY n.created_at DESC, n.id DESC LIMIT :limit

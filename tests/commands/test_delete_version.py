@@ -182,6 +182,15 @@ def test_a_start_timer_that_is_the_same_goes_on_and_another_begins_anew(conn: Co
     assert anew > first + timedelta(hours=1)
 
 
+def test_a_date_that_has_passed_starts_nothing_when_its_version_comes_back(conn: Connection, clock: Clock) -> None:
+    put(conn, process(start=timer("timeDate", "2026-01-01T00:00:00Z")))
+    (lease,) = acquired(conn)
+    assert isinstance(start_by_timer(conn, lease), ItemDone)
+    put(conn, process(name="two"))
+    assert deleted(conn, 2).newest == 1
+    assert due(conn) == []
+
+
 def signal_start(name: str) -> bytes:
     start = '<startEvent id="s"><signalEventDefinition signalRef="m"/></startEvent>'
     return process(start=start, root=f'<signal id="m" name="{name}"/>\n')

@@ -12,14 +12,27 @@ from psycopg.types.json import Jsonb
 
 from engine.commands import signals, thrown_messages
 from engine.commands.cancel import cancel_instance
-from engine.commands.outcome import Actor, InstanceStarted, ItemDone, Lease, Refusal, Rejected, SignalSpread, SignalThrown
+from engine.commands.complete_task import complete_task
+from engine.commands.outcome import (
+    Actor,
+    InstanceStarted,
+    ItemDone,
+    Lease,
+    Refusal,
+    Rejected,
+    SignalSpread,
+    SignalThrown,
+    TaskCompleted,
+)
 from engine.commands.signals import broadcast_signal, receive_signal, spread_signal
 from engine.commands.thrown_messages import publish_thrown
+from engine.core import throws as core_throws
 from engine.db.acquire import recover_expired
 from engine.db.definitions import DefinitionRefused, keep
+from engine.expressions import parse
 from tests import rows
 from tests.cast import ADA, OP, engage
-from tests.commands.cases import acquired, deployed, kinds, places, started, status, variables
+from tests.commands.cases import acquired, deployed, kinds, places, started, status, the_task, variables
 from tests.commands.test_delete_version import signal_start
 from tests.commands.test_deploy import put
 from tests.conftest import Clock
@@ -220,6 +233,24 @@ def test_a_case_that_throws_serves_itself_at_once_and_is_left_out_later(conn: Co
 
 def parts() -> dict[str, Any]:
     return {"wait": catch(signal="GO"), "after": user(), "work": script("${1}", "x"), "go": throws("GO")}
+
+
+def test_of_very_many_in_the_case_that_throws_each_has_it_once_in_the_step_or_by_a_job(
+    conn: Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(core_throws, "AT_ONCE", 2)
+    waits = {f"w{n}": catch(signal="GO") for n in range(5)}
+    flows = [f"par -> {name} -> t{name} -> end{name}" for name in waits]
+    ada = user(assignee=parse("${'ada'}"))
+    deployed(conn, model("start -> par", *flows, "par -> a -> go -> end9", a=ada, go=throws("GO"), **waits))
+    case = started(conn)
+    assert isinstance(complete_task(conn, the_task(conn, "a"), actor=ADA, variables={}, request_id=None), TaskCompleted)
+    assert kinds(conn, case.instance_id).count("signal_caught") == 2
+    spread(conn, on_its_way(conn))
+    assert deliveries(conn) == 3
+    receive_all(conn)
+    assert places(conn, case.instance_id) == [(f"tw{n}", "waiting") for n in range(5)]
+    assert kinds(conn, case.instance_id).count("signal_caught") == 5
 
 
 def test_what_was_thrown_outlives_the_cancellation_of_who_threw_it(conn: Connection) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from engine.core import throws
 from engine.core.effects import NewThrow
 from engine.core.run import STEP_LIMIT
 from tests.core.models import boundary, by_event, catch, first_event, model, on_event, par, script, signals, start, sub, tells, user
@@ -159,6 +160,23 @@ def test_who_is_cancelled_by_one_that_the_signal_reached_before_is_not_reached()
     ).start()  # fmt: skip
     run.complete("a")
     assert run.tasks == ["late"] and run.new("signal_caught") == ["signal_caught stop"]
+
+
+@pytest.mark.parametrize("interrupting", [False, True])
+def test_of_very_many_who_wait_a_step_serves_what_interrupts_and_some_others(monkeypatch: pytest.MonkeyPatch, interrupting: bool) -> None:
+    """The others have it by their jobs: `served` leaves nobody out, and the subscriptions of those who were served are gone."""
+    monkeypatch.setattr(throws, "AT_ONCE", 2)
+    waits = {f"w{n}": catch(signal="GO") for n in range(4)}
+    flows = [f"par -> {name} -> t{name} -> end{name}" for name in waits]
+    stop = boundary("last", signal="GO", interrupting=interrupting)
+    elements = {"par": par(), "a": user(), "go": signals("GO"), "last": user(), "stop": stop, "late": user(), **waits}
+    run = World(model("start -> par", *flows, "par -> a -> go -> end9", "par -> last -> end8", "stop -> late -> end7", **elements)).start()
+    run.complete("a")
+    expected = ["stop", "w0"] if interrupting else ["w0", "w1"]
+    assert run.new("signal_caught") == [f"signal_caught {name}" for name in expected]
+    assert thrown(run).payload["served"] == []
+    left = [each for each in ("stop", *waits) if each in run.open]
+    assert sorted([*left, *expected]) == ["stop", "w0", "w1", "w2", "w3"]
 
 
 def test_a_signal_that_calls_itself_forth_without_end_is_an_incident() -> None:

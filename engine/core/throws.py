@@ -1,8 +1,9 @@
 """Signals, and messages without a destination: what is thrown to our own processes (10.5.1, 13.5.3).
 
-A signal reaches, at once and in this very step, every event of the case that waits for its name (of more than a few hundred
-at least those that interrupt): a token that it interrupts goes no further. Everybody else has it from the throw (`NewThrow`),
-which the write turns into a job: other cases, and start events. A message has one receiver, so it goes by the job alone.
+A signal reaches, at once and in this very step, every event of the instances at hand (`_at_hand`) that waits for its name, of
+more than a few hundred at least those that interrupt: a token that it interrupts goes no further. Everybody else has it from
+the throw (`NewThrow`), which the write turns into a job: other cases, the called of this one, and start events. A message has
+one receiver, so it goes by the job alone.
 """
 
 from __future__ import annotations

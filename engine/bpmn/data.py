@@ -16,7 +16,7 @@ from engine.expressions import Expression
 
 DATA = ("dataObject", "dataObjectReference", "dataInput", "dataOutput", "property")
 PLACEHOLDER = "__targetRef_placeholder"  # of modelers that draw an association to an activity
-EVENTS = frozenset({"intermediate_catch_event", "boundary_event"})
+EVENTS = frozenset({"start_event", "intermediate_catch_event", "boundary_event"})
 GIVES = frozenset(  # kinds whose result, or message, may have data outputs
     {
         *EVENTS,
@@ -61,6 +61,14 @@ def inputs(element: Element, context: Context) -> list[tuple[str, Expression]]:
         if expression is not None:
             found.append((name, expression))
     return found
+
+
+def warn_of_unread(event: Element, context: Context) -> None:
+    """An error or an escalation carries its code alone: data that is given to the event that throws it goes nowhere."""
+    carries = any(names.local(child) in ("messageEventDefinition", "signalEventDefinition") for child in names.elements(event))
+    given = next(names.bpmn(event, "dataInputAssociation"), None)
+    if given is not None and not carries:
+        context.warn(given, f"{named(event)} is given data, and what it throws carries none", "a message or a signal")
 
 
 def outputs(element: Element, kind: str, context: Context) -> tuple[DataOutput, ...]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from engine.bpmn import names
 from engine.bpmn.names import BPMN, Element
-from engine.bpmn.whole_file import Rule, Whole, same_item
+from engine.bpmn.whole_file import Rule, Whole, same_item, structure
 
 COUNTED = ("dataInput", "dataOutput", "dataObject", "inputDataItem", "outputDataItem")
 ITEM_AWARE = frozenset({*COUNTED, "dataObjectReference", "dataStoreReference", "dataStore", "property"})
@@ -45,18 +45,21 @@ def _global_tasks(whole: Whole) -> Iterator[Element]:
 
 def _sets(whole: Whole) -> None:
     """10.4.2: what is optional or used while executing is listed in its set; input and output sets name each other."""
+    naming: dict[tuple[str, str], set[str]] = {}  # (id of a set, what it names) -> ids
+    for side, other in (("input", "output"), ("output", "input")):
+        for one in _everywhere(whole, f"{side}Set"):
+            naming[one.get("id") or "", other] = set(whole.texts(one, f"{other}SetRefs"))
     for side, other in (("input", "output"), ("output", "input")):
         title = side.capitalize()
         for one in _everywhere(whole, f"{side}Set"):
-            listed = whole.texts(one, f"data{title}Refs")
+            listed = set(whole.texts(one, f"data{title}Refs"))
             for word, tag in (("optional", f"optional{title}Refs"), ("used while executing", f"whileExecuting{title}Refs")):
                 for key in whole.texts(one, tag):
                     data = whole.by_id.get(key)
                     if key not in listed and data is not None:
                         whole.problem(data, f"is {word} in a set that does not list it", f"data{title}Refs with it in the same {side}Set")
             for key in whole.texts(one, f"{other}SetRefs"):
-                found = whole.by_id.get(key)
-                if found is None or one.get("id") not in whole.texts(found, f"{side}SetRefs"):
+                if one.get("id") not in naming.get((key, side), ()):
                     whole.problem(one, f"names the {other}Set {key!r}, which does not name it", f"both to name each other ({side}SetRefs)")
 
 
@@ -92,11 +95,8 @@ def _events(whole: Whole) -> None:
             for definition in names.bpmn(event, tag)
             if (item := whole.item(whole.to(definition.get(attribute)))) is not None
         ]
-        if (
-            given
-            and about
-            and (len(given) != len(about) or not all(any(same_item(whole.item(each), item) for each in given) for item in about))
-        ):
+        structures = {structure(item) for each in given if (item := whole.item(each)) is not None}
+        if given and about and (len(given) != len(about) or not all(structure(item) in structures for item in about)):
             whole.problem(event, "has data that does not fit its event definitions", "for each of them one, of its item")
 
 
@@ -124,4 +124,5 @@ def _loop_data(whole: Whole) -> None:
                 whole.problem(item, f"has another structure than {data!r}", f"the structure {collected.get('structureRef')!r}")
 
 
-RULES: tuple[Rule, ...] = (_collections, _sets, _associations, _events, _states, _loop_data)
+STRICT: tuple[Rule, ...] = (_states,)
+RULES: tuple[Rule, ...] = (_collections, _sets, _associations, _events, _loop_data)

@@ -13,11 +13,13 @@ from engine.bpmn.context import Context, named
 from engine.bpmn.names import BPMN, XSI, Element
 from engine.bpmn.whole_file import Rule, Whole
 
+STRICT = (*data_checks.STRICT, *service_checks.STRICT, *participant_checks.STRICT)
+
 
 def check_file(root: Element, processes: Sequence[Element], context: Context) -> None:
     """Every rule over the file."""
     whole = Whole.of(root, processes, context)
-    strict = () if whole.by_a_vendor else (_process_types, _formal_expressions, *flow_checks.RULES, *service_checks.STRICT)
+    strict = () if whole.by_a_vendor else (_process_types, _formal_expressions, *flow_checks.RULES, *STRICT)
     for rule in (*RULES, *strict, *data_checks.RULES, *service_checks.RULES, *participant_checks.RULES):
         rule(whole)
 

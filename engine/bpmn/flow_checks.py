@@ -116,12 +116,13 @@ def _listed_at_one_end(whole: Whole) -> None:
     """A flow that its target lists as incoming is listed by its source as outgoing, and the other way round."""
     for scope in _scopes(whole):
         nodes = {node.get("id"): node for node in _nodes(scope)}
+        lists = {(key, tag): set(whole.texts(node, tag)) for key, node in nodes.items() for tag in ("incoming", "outgoing")}
         for flow in names.bpmn(scope, "sequenceFlow"):
             source, target = (nodes.get(names.reference(flow.get(end))) for end in ("sourceRef", "targetRef"))
             if source is None or target is None:
                 continue
             key, why = flow.get("id"), "both to list it, or neither"
-            listed = [key in whole.texts(node, tag) for node, tag in ((source, "outgoing"), (target, "incoming"))]
+            listed = [key in lists[node.get("id"), tag] for node, tag in ((source, "outgoing"), (target, "incoming"))]
             if listed == [False, True]:
                 whole.problem(source, f"does not list {key!r} as outgoing, which {target.get('id')!r} lists as incoming", why)
             elif listed == [True, False]:

@@ -22,7 +22,9 @@ def assigning(root: Element, context: Context) -> dict[str, Element]:
         for lane_set in names.bpmn(process, "laneSet"):
             if _asked(lane_set, context) or whole:
                 for lane in lane_set.iter(f"{{{BPMN}}}lane"):  # outer lanes come before the lanes within them
-                    found.update((key, lane) for reference in names.bpmn(lane, "flowNodeRef") if (key := names.text(reference).strip()))
+                    found.update(
+                        (key, lane) for reference in names.bpmn(lane, "flowNodeRef") if (key := names.reference(names.text(reference)))
+                    )
     return found
 
 

@@ -26,6 +26,7 @@ TOGETHER: Mapping[str, tuple[str, ...]] = {  # by tag: the event definitions tha
     "intermediateThrowEvent": ("message", "signal", "escalation"),
     "endEvent": ("message", "signal", "escalation", "error", "terminate"),
 }
+MAX_PARTS = 100  # each is read with the others left out
 THROWS = ("intermediateThrowEvent", "endEvent")
 ENDS = ("error", "terminate")  # what an end event may do last
 THROWN = ("error", "escalation")  # to whoever catches them; they cannot be waited for together with others
@@ -42,6 +43,9 @@ def register_all() -> None:
 def row_of(event: Element, definitions: Sequence[Element], context: Context) -> Supported | None:
     """The row of an event with several definitions; None, and a problem, where they do not go together."""
     tag = names.local(event)
+    if len(definitions) > MAX_PARTS:
+        context.problem(event, f"{named(event)} has {len(definitions):,} event definitions", f"at most {MAX_PARTS}")
+        return None
     parallel = _is_parallel(event)
     allowed = [name for each in TOGETHER.get(tag, ()) if (tag, name := _definition(each)) in TABLE]
     for name in map(names.local, definitions):

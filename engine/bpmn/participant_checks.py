@@ -78,4 +78,5 @@ def _both_ways(whole: Whole) -> None:
             whole.problem(event, "has message flows that lead to it and that leave it", "one or the other")
 
 
-RULES: tuple[Rule, ...] = (_ends, _within_one_participant, _starts_and_ends, _both_ways)
+STRICT: tuple[Rule, ...] = (_starts_and_ends,)
+RULES: tuple[Rule, ...] = (_ends, _within_one_participant, _both_ways)

@@ -207,6 +207,8 @@ class _Process:
         self._check_common(element, supported)
         config = supported.parse(element, self.context)
         loop = loops.parse(element, self.context) if supported.activity else None
+        if supported.role in ("throw", "end"):
+            data.warn_of_unread(element, self.context)
         self.context.report_unread(element)
         self.sources[key] = element
         self.table[key] = supported

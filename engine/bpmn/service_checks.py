@@ -91,7 +91,7 @@ def _bindings(whole: Whole) -> None:
     """10.3.4.1 and 10.4.2: what supports an interface binds each of its operations to data of the items of its messages."""
     for callable_ in _callables(whole):
         bindings = {names.reference(each.get("operationRef")): each for each in names.bpmn(callable_, "ioBinding")}
-        supported = [whole.by_id[key] for key in whole.texts(callable_, "supportedInterfaceRef") if key in whole.by_id]
+        supported = [whole.by_id[key] for key in dict.fromkeys(whole.texts(callable_, "supportedInterfaceRef")) if key in whole.by_id]
         for interface in supported:
             for operation in names.bpmn(interface, "operation"):
                 if operation.get("id") not in bindings:

@@ -64,7 +64,13 @@ def same_item(one: Element | None, other: Element | None) -> bool:
     """Whether two item definitions mean the same: the same one, or the same structure."""
     if one is None or other is None:
         return one is other
-    return one is other or (one.get("structureRef") is not None and one.get("structureRef") == other.get("structureRef"))
+    return structure(one) == structure(other)
+
+
+def structure(item: Element) -> tuple[str, str | None]:
+    """What an item is like; one without a structure is like itself alone."""
+    found = item.get("structureRef")
+    return ("structure", found) if found is not None else ("item", item.get("id"))
 
 
 Rule = Callable[[Whole], None]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from engine.bpmn.definition import event_of
+from engine.core.data import outward
 from engine.core.event_subprocesses import listen
 from engine.core.run import Run
 from engine.core.state import Scope
@@ -20,6 +21,6 @@ def begin_instance(run: Run, process: Scope, element_id: str, variables: Mapping
     values = dict(variables)
     if getattr(node.config, "initiator", None):
         values[node.config.initiator] = typed(instance.started_by)
-    run.assign_here(process, values, event.id)
+    run.assign_here(process, outward(run, process, event, values), event.id)
     listen(run, process)
     run.begin_at(process, node.id)

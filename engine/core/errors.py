@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from engine.bpmn.definition import ErrorConfig, Node
+from engine.core.data import outward
 from engine.core.event_subprocesses import begin
 from engine.core.outward import catcher_of
 from engine.core.run import Run
@@ -31,5 +32,5 @@ def throw(run: Run, token: Token, node: Node, trigger: ErrorThrown) -> None:
         begin(run, found.scope, found.event, variables)
         return
     run.interrupt(found.owner)
-    run.assign(found.scope, variables, found.event.id)
+    run.assign(found.scope, outward(run, found.scope, found.event, variables), found.event.id)
     run.emerge(found.owner, found.event)

@@ -6,6 +6,7 @@ An escalation that nothing catches is no error: whoever threw it goes on.
 from __future__ import annotations
 
 from engine.bpmn.definition import BoundaryConfig, EscalationConfig, Node
+from engine.core.data import outward
 from engine.core.event_subprocesses import begin
 from engine.core.outward import Catcher, catcher_of
 from engine.core.run import Run
@@ -26,7 +27,7 @@ def escalate(run: Run, token: Token, node: Node, code: str) -> None:
         begin(run, found.scope, found.event, variables)
         return
     emerging = _at_the_border(run, found, found.owner)
-    run.assign(found.scope, variables, found.event.id)
+    run.assign(found.scope, outward(run, found.scope, found.event, variables), found.event.id)
     run.emerge(emerging, found.event)
 
 

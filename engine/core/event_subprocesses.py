@@ -12,7 +12,7 @@ from collections.abc import Mapping
 
 from engine.bpmn.definition import Node, ProcessDefinition, StartConfig, occurs
 from engine.core.catching import FIRED, arm, arm_again
-from engine.core.data import declare
+from engine.core.data import declare, outward
 from engine.core.run import CannotGoOn, Run
 from engine.core.snapshot import EventOccurred
 from engine.core.state import Scope, Token
@@ -62,7 +62,7 @@ def begin(run: Run, scope: Scope, event: Node, variables: Mapping[str, Variable]
     run.record(scope, "element_entered", node.id)
     inner = run.add_scope(scope, token, node.id)
     declare(run, inner, node)
-    run.assign(inner, variables, event.id)
+    run.assign(inner, outward(run, inner, event, variables), event.id)
     listen(run, inner)
     run.begin_at(inner, event.id)
 

@@ -262,3 +262,12 @@ def test_S63_a_large_event_definition_that_many_events_refer_to_is_refused() -> 
     assert "event definitions that events refer to are too large" in problems[0].what
     assert problems[0].element_id == "c39"
     assert (time.monotonic() - began < 10, most < 100_000_000) == (True, True)
+
+
+def test_an_event_of_very_many_definitions_is_refused_before_they_are_read() -> None:
+    definitions = '<signalEventDefinition signalRef="g"/>' * 3_000
+    data = "<dataInput/>" * 3_000
+    begun = time.monotonic()
+    found = read_files([("m", around(f'<endEvent id="x">{data}{definitions}</endEvent>'))]).problems
+    assert ("x", "at most 100") in [(each.element_id, each.why) for each in found]
+    assert time.monotonic() - begun < 10

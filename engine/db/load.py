@@ -329,7 +329,7 @@ def _one(row: Sequence[Any] | None, kind: str, leaf_id: UUID, whole: bool) -> Lo
 
 
 def _snapshot(document: Mapping[str, Any], instance: Mapping[str, Any], whole: bool) -> Snapshot:
-    scopes = [_scope(*row) for row in document["scopes"] or ()]
+    scopes = [_scope(*row, home=(document.get("homes") or {}).get(row[0])) for row in document["scopes"] or ()]
     remembered = {**(document.get("memories") or {}), **(document.get("quiet_memories") or {})}
     tokens = [_token(*row, memory=remembered.get(row[0])) for row in (*(document["tokens"] or ()), *(document.get("joining") or ()))]
     return Snapshot(
@@ -359,7 +359,8 @@ def _scope(
     token_id: str | None,
     variables: Mapping[str, Any] | None,
     counters: Mapping[str, Any],
-    instance_id: str | None = None,
+    *,
+    home: str | None,
 ) -> ScopeState:
     return ScopeState(
         id=UUID(id),
@@ -368,7 +369,7 @@ def _scope(
         token_id=None if token_id is None else UUID(token_id),
         variables={name: Variable(*typed) if len(typed) == 2 else Later(typed[0]) for name, typed in (variables or {}).items()},
         counters=counters,
-        instance_id=None if instance_id is None else UUID(instance_id),
+        instance_id=None if home is None else UUID(home),
     )
 
 

@@ -2,7 +2,7 @@
 -- STABLE on purpose and without locks: every statement in here reads from the snapshot of the statement that calls it.
 -- `leaf_kind`: user_task, job, external_task, subscription, token, or instance (then `leaf_id` is the instance).
 -- `whole` false: the scope chain of the leaf's token, on through the tokens that called its instance, and what joins need;
--- true: all of the case. `others`: the other instances that this reaches into.
+-- true: all of the case. `others`: the other instances that this reaches into; `homes`: which scopes are theirs, by id.
 -- `memories`, `quiet_memories`: what tokens remember (conditional events), by id; NULL where none does.
 -- Two statements, not ten: each costs some 25 microseconds of the server's time, and this is every command's first one.
 -- `lean`: a value of more than 8 kB, as stored, stays where it is; null and a third element, true, stand for it.
@@ -79,12 +79,13 @@ BEGIN
           'business_key', i.business_key, 'started_by', i.started_by, 'status', i.status, 'ended_at', i.ended_at,
           'ended_by', i.ended_by, 'revision', r.revision, 'root_status', r.status, 'mark', r.mark),
         'scopes', (SELECT json_agg(json_build_array(s.id, s.parent_id, s.element_id, s.token_id, (
-            SELECT json_object_agg(v.name, json_build_array(v.type, v.value)) FROM variable v WHERE v.scope_id = s.id), s.counters,
-            s.instance_id))
+            SELECT json_object_agg(v.name, json_build_array(v.type, v.value)) FROM variable v WHERE v.scope_id = s.id), s.counters))
           FROM scope s WHERE s.instance_id = ANY (reached)),
         'tokens', every.tokens, 'memories', every.memories,
         'others', (SELECT json_agg(json_build_array(o.id, o.definition_id, o.business_key, o.started_by))
           FROM process_instance o WHERE o.id = ANY (reached) AND o.id <> at_instance),
+        'homes', (SELECT json_object_agg(s.id, s.instance_id) FROM scope s
+          WHERE s.instance_id = ANY (reached) AND s.instance_id <> at_instance),
         'tasks', (SELECT json_agg(json_build_array(u.id, u.token_id, u.element_id))
           FROM user_task u WHERE u.instance_id = ANY (reached) AND u.status IN ('open', 'claimed')),
         'signals', (SELECT json_agg(json_build_array(s.id, s.token_id, s.element_id, s.message_name) ORDER BY s.created_at, s.id)
@@ -133,11 +134,13 @@ BEGIN
           'ended_by', i.ended_by, 'revision', r.revision, 'root_status', r.status, 'mark', r.mark) END,
       'scopes', (SELECT json_agg(json_build_array(c.id, c.parent_id, c.element_id, c.token_id, (
           SELECT json_object_agg(v.name, CASE WHEN lean AND pg_column_size(v.value) > 8192 THEN json_build_array(v.type, NULL, true)
-            ELSE json_build_array(v.type, v.value) END) FROM variable v WHERE v.scope_id = c.id), c.counters, c.instance_id))
+            ELSE json_build_array(v.type, v.value) END) FROM variable v WHERE v.scope_id = c.id), c.counters))
         FROM scope c WHERE c.id = ANY (chain)),
       'others', CASE WHEN i.parent_id IS NOT NULL THEN (
         SELECT json_agg(json_build_array(o.id, o.definition_id, o.business_key, o.started_by)) FROM process_instance o
         WHERE o.id = ANY (ARRAY(SELECT c.instance_id FROM scope c WHERE c.id = ANY (chain))) AND o.id <> i.id) END,
+      'homes', CASE WHEN i.parent_id IS NOT NULL THEN (
+        SELECT json_object_agg(c.id, c.instance_id) FROM scope c WHERE c.id = ANY (chain) AND c.instance_id <> i.id) END,
       -- The token itself and the owners of the scopes that it lies in; what waits at joins there, and what listens there.
       'tokens', own.tokens, 'memories', own.memories, 'joining', quiet.tokens, 'quiet_memories', quiet.memories,
       'crowded', ARRAY(SELECT c FROM unnest(chain) c WHERE EXISTS (

@@ -4,10 +4,9 @@ The three tables of durable work (job, external_task, delivery) share one life c
 function here is one short statement in autocommit; none waits for a row.
 
 Acquisition never wades. One index probe for each (kind, topic, level) that the caller can run and nobody paused, each
-bounded and starting at the low watermark; merged by age, a level counting as `AGEING` of it; then joined by place (ctid:
-one snapshot sees one version of a row, and no index has to be asked again), with the predicate repeated on the row that
-is locked (an older snapshot would lease the same rows again). A row that changed meanwhile is left for the next look. A lease has a
-number that nothing resets; the attempt is counted here, so that a worker that dies has spent one.
+bounded and starting at the low watermark; merged by age, a level counting as `AGEING` of it; then found by place (ctid: a
+snapshot sees one version of a row), with the predicate repeated on the row that is locked (an older snapshot would lease the same rows
+again); what changed meanwhile is left for the next look. A lease has a number that nothing resets, and spends an attempt.
 
 No history event is written for an acquisition: the event that ends it carries owner, lease number, attempt and start.
 """
@@ -42,10 +41,9 @@ MARGIN = "interval '5 minutes'"  # how long a transaction may stay open after it
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """One table of durable work. `match`: how its index groups items, against a branch (a, b).
+    """One table of durable work. `match`: how its index groups items, against a branch (a, b); `pause`: what stops a whole branch.
 
-    `pause`: which pause stops a branch (a, b) as a whole. Workers serve every tenant at once, so for jobs and deliveries that
-    is one of the tenant ''; what another tenant paused is written held.
+    Workers serve every tenant at once: of jobs and deliveries a branch is stopped by the tenant '', others' are written held.
     """
 
     table: str
@@ -145,6 +143,9 @@ def _free(alias: str) -> str:
     return f"{alias}.status = 'available' AND {alias}.held = '{{}}' AND {alias}.available_at <= baton_now()"
 
 
+_STILL_FREE = _free("j").replace("status =", 'status COLLATE "C" =')  # of a row that was found: as in the guards of locks.py
+
+
 def _acquire_sql(work: Work) -> str:
     kind, topic = {
         "job": ("j.kind", "j.topic"),
@@ -169,7 +170,7 @@ WITH branch AS MATERIALIZED (
 ), mine AS MATERIALIZED (
   SELECT j.ctid AS place, due.seconds
   FROM due JOIN {work.table} j ON j.ctid = due.place
-  WHERE {_free("j")} AND j.attempts < j.max_attempts
+  WHERE {_STILL_FREE} AND j.attempts < j.max_attempts
   ORDER BY due.age, due.id LIMIT %(limit)s
   FOR UPDATE OF j SKIP LOCKED
 )

@@ -15,6 +15,7 @@ import psycopg
 import pytest
 
 from engine.commands import deliveries, failure, leases, tasks
+from engine.db.acquire import WORK, acquire_sql
 from engine.db.locks import END_DELIVERY
 from engine.db.statements import Mix, writing_statements
 
@@ -39,6 +40,20 @@ def test_every_guard_finds_its_row_by_its_key_on_a_database_without_statistics(c
     used = {node["Index Name"] for node in nodes if node.get("Relation Name") in HOT and "Index Name" in node}
     assert used, "expected an index, found none"
     assert all(index.startswith("pk_") for index in used), f"{name}: expected primary keys, found {used}"
+
+
+@pytest.mark.parametrize("table", WORK)
+def test_acquisition_stops_in_the_order_of_its_index_and_goes_straight_to_the_rows(committed_db: Connection, table: str) -> None:
+    """Whatever is due: a bitmap or a sort would read all of it for the first ten."""
+    nodes = list(planned(committed_db, acquire_sql(WORK[table])))
+    in_order = [node for node in nodes if node["Node Type"] == "Limit" and node["Plans"][0].get("Index Name") == f"ix_{table}_due"]
+    assert len(in_order) == 1, "expected the index on what is due straight below its LIMIT"
+    assert [node["Node Type"] for node in nodes if node.get("Relation Name") == table] == [
+        "ModifyTable",
+        "Index Scan",
+        "Tid Scan",
+        "Tid Scan",
+    ]
 
 
 def planned(conn: Connection, sql: str) -> Iterator[Mapping[str, Any]]:

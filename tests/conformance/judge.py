@@ -61,6 +61,7 @@ def facts_of(conn: psycopg.Connection[Any], tenant: str) -> Facts:
         "SELECT DISTINCT h.item_id::text, s.element_id FROM history h"
         " JOIN conformance.script s ON s.element_id = CASE h.kind WHEN 'error_caught' THEN h.data->>'thrown_by' ELSE h.element_id END"
         " WHERE h.tenant_id = %(tenant)s AND h.item_id IS NOT NULL"
+        " AND EXISTS (SELECT FROM history c WHERE c.item_id = h.item_id AND c.kind = 'job_created' AND c.data->>'kind' = 'service')"
         " AND (h.kind IN ('job_completed', 'error_caught') OR h.kind = 'job_failed' AND s.token = 'THROW_ERROR')",
         asked,
     ).fetchall()

@@ -12,13 +12,14 @@ import pytest
 from engine.bpmn.definition import ProcessDefinition
 from engine.commands.cancel import STEP_ROWS, cancel_instance
 from engine.commands.complete_task import complete_task
-from engine.commands.jobs import complete_job
-from engine.commands.outcome import InstanceCancelled, Refusal, Rejected
+from engine.commands.jobs import complete_job, continue_loop
+from engine.commands.outcome import InstanceCancelled, ItemDone, Refusal, Rejected
 from engine.commands.tasks import claim
 from engine.expressions import parse
 from tests.cast import ADA, OP, engage
 from tests.commands.cases import acquired, deployed, started
 from tests.commands.test_cancel_bounded import cancelling, finish, left_behind
+from tests.commands.test_many_instances import due
 from tests.core.models import call, model, par, service, several, user
 from tests.rows import one
 
@@ -44,7 +45,10 @@ def tree(conn: Connection) -> UUID:
     deployed(conn, named("branch", model("start -> inner -> end", inner=call("leaf", inputs={"number": "number"}))))
     each = several(call("branch", inputs={"number": "loopCounter"}), times=f"${{{WIDE}}}")
     deployed(conn, named("trunk", model("start -> each -> end", each=each)))
-    return started(conn, "trunk").instance_id
+    root = started(conn, "trunk").instance_id
+    while leases := due(conn):  # the activity begins its instances in steps
+        assert isinstance(continue_loop(conn, leases[0]), ItemDone)
+    return root
 
 
 def test_a_call_tree_three_deep_and_two_hundred_wide_is_cancelled_and_nothing_is_left(conn: Connection, tree: UUID) -> None:

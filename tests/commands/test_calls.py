@@ -343,3 +343,6 @@ def test_a_call_of_a_process_that_is_not_deployed_is_a_warning_of_the_deployment
     deployed(conn, named("nobody", model("start -> look -> end", look=user())))
     again = deploy(conn, [("caller.bpmn", file)], actor=OP)
     assert isinstance(again, Deployed) and again.definitions[0].warnings == ()
+    conn.execute("UPDATE process_definition SET status = 'deleting' WHERE key = 'nobody'")
+    deleted = deploy(conn, [("caller.bpmn", file.replace(b'<endEvent id="e"', b'<endEvent id="e" name="over"'))], actor=OP)
+    assert isinstance(deleted, Deployed) and len(deleted.definitions[0].warnings) == 1

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
 import psycopg
 import pytest
 
+from engine import failpoints
 from engine.commands.deliver_message import deliver_message
 from engine.commands.deploy import deploy
 from engine.commands.leases import release
 from engine.commands.messages import publish_message
 from engine.commands.outcome import Deployed, ItemDone, ItemReleased, MessagePublished, Refusal, Rejected
+from engine.db.session import connect
 from tests.bpmn.models import model
 from tests.cast import OP, engage
 from tests.commands.cases import acquired, places
@@ -90,6 +93,27 @@ def test_two_messages_at_once_start_one_instance(conn: Connection, database_url:
     first, second = held.outcome(), other.outcome()
     assert isinstance(first, MessagePublished) and isinstance(second, MessagePublished)
     assert (first.started, second.started, first.instance_id) == (True, False, second.instance_id)
+    assert instances(conn) == 1
+
+
+def test_two_messages_that_have_both_found_nobody_start_one_instance(conn: Connection, database_url: str, tmp_path: Path) -> None:
+    """Both have looked before either starts: only the lock of gateway and key is left between them."""
+    put(conn)
+    fifo = tmp_path / "hold.fifo"
+    os.mkfifo(fifo)
+    with connect(database_url) as gate:
+        gate.execute("BEGIN")
+        gate.execute("SELECT 1 FROM process_definition FOR UPDATE")
+        both = [Contender(database_url, lambda c, name=name: publish(c, name)).seen_waiting(conn) for name in ("MAIL", "CALL")]
+        failpoints.install(f"command.before_commit#1=hold:{fifo}:once")
+        gate.execute("COMMIT")
+        with fifo.open("wb"):  # one of them has arrived there
+            waits = "SELECT count(*) FROM pg_stat_activity WHERE pid = ANY (%s) AND cardinality(pg_blocking_pids(pid)) > 0"
+            while one(conn, waits, [each.pid for each in both]) == 0:
+                assert not any(each.done for each in both), "expected the other one to wait"
+    outcomes = [each.outcome() for each in both]
+    failpoints.install("")
+    assert sorted(outcome.started for outcome in outcomes) == [False, True]
     assert instances(conn) == 1
 
 

@@ -17,7 +17,7 @@ from engine.bpmn.context import Context, named
 from engine.bpmn.definition import BoundaryConfig, CatchConfig, EventGatewayConfig, Flow, Node, Problem, ProcessDefinition, ThrowConfig
 from engine.bpmn.file_checks import check_file
 from engine.bpmn.names import BPMN, Element
-from engine.bpmn.references import Places, check_ids, resolve_event_definitions
+from engine.bpmn.references import Places, check_ids, name_flows, resolve_event_definitions
 from engine.bpmn.structure import Structure
 from engine.bpmn.support import TABLE, Supported
 from engine.bpmn.xml import Unreadable, parse_xml
@@ -97,6 +97,7 @@ def _read_file(file: str, content: bytes, context: Context) -> list[ProcessDefin
     context.signals = {child.get("id", ""): child for child in names.bpmn(root, "signal")}
     context.data, context.lanes = data.index(root), lanes.assigning(root, context)
     resolve_event_definitions(root, processes, context)
+    name_flows(root, processes)
     tasks = global_tasks.processes_of(root, context)
     places = Places.of([*processes, *tasks])
     if places.count > MAX_ELEMENTS:
@@ -298,10 +299,7 @@ class _Process:
     # ---- flows
 
     def _read_flow(self, element: Element, scope: str | None) -> None:
-        key = element.get("id")
-        if not key:
-            self._without_id(element, "an id: history says which flow was taken")
-            return
+        key = element.get("id") or ""  # every flow has one by now
         if key in self.flows:
             return  # named by check_ids
         self.context.report_unread(element)

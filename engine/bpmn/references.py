@@ -1,7 +1,12 @@
-"""What elements of a file refer to: ids that are unique, where each one is, and event definitions that several events share."""
+"""What elements of a file refer to: ids that are unique, where each one is, and event definitions that several events share.
+
+Sequence flows need no id in BPMN (8.2.1); here history says by it which flow was taken, so those without get one: decision 0070.
+"""
 
 from __future__ import annotations
 
+import hashlib
+from collections import Counter
 from copy import deepcopy
 from dataclasses import dataclass, field
 
@@ -11,6 +16,7 @@ from engine.bpmn import names, support
 from engine.bpmn.context import MAX_NAME, Context, named
 from engine.bpmn.names import BPMN, Element
 
+LONGEST_MADE = MAX_NAME - 20  # room for a number behind it
 MAX_COPIED = 2_000_000  # bytes of the event definitions that events refer to
 
 
@@ -32,6 +38,31 @@ def check_ids(root: Element, processes: list[Element], context: Context) -> None
                     where = f"{named(earlier)} in line {earlier.sourceline}"
                     context.problem(element, f"{named(element)} has the id {key!r} of {where}", "an id of its own")
             first.setdefault(key, element)
+
+
+def name_flows(root: Element, processes: list[Element]) -> None:
+    """Each sequence flow without an id gets one made of its ends: the same for the same content, and no other element's."""
+    taken = {str(element.get("id")) for element in root.iter() if element.get("id")}
+    numbers: Counter[str] = Counter()  # where to go on, so that many flows between two elements are not a quadratic search
+    for process in processes:
+        for flow in process.iter(f"{{{BPMN}}}sequenceFlow"):
+            if not flow.get("id"):
+                wanted = _of_ends(flow)
+                numbers[wanted] += 1
+                key = wanted if numbers[wanted] == 1 else f"{wanted}-{numbers[wanted]}"
+                while key in taken:
+                    numbers[wanted] += 1
+                    key = f"{wanted}-{numbers[wanted]}"
+                taken.add(key)
+                flow.set("id", key)
+
+
+def _of_ends(flow: Element) -> str:
+    ends = [str(names.reference(flow.get(end)) or "") for end in ("sourceRef", "targetRef")]
+    key = "-to-".join(ends)
+    if len(key) <= LONGEST_MADE:
+        return key
+    return f"flow-{hashlib.sha256(chr(0).join(ends).encode()).hexdigest()[:32]}"
 
 
 def resolve_event_definitions(root: Element, processes: list[Element], context: Context) -> None:

@@ -284,10 +284,10 @@ class ThrowConfig:
 
 @dataclass(frozen=True, slots=True)
 class ScriptConfig:
-    """kind `script_task` that is not bound to a handler: one expression, whose value goes into a variable."""
+    """kinds `script_task` and `service_task` that are not bound to a handler: one expression, whose value goes into a variable."""
 
     expression: Expression
-    result_variable: str
+    result_variable: str  # empty: the value is kept nowhere (service tasks only)
     inputs: tuple[tuple[str, Expression], ...] = ()  # names that the expression sees besides the variables
 
 

@@ -30,10 +30,10 @@ def outputs(element: Element, context: Context) -> Mappings:
     return _mappings(element, "outputParameter", "output", context)
 
 
-def refuse_outputs(element: Element, context: Context) -> None:
-    """A subprocess writes its result into the variables around it: there is nothing to map."""
+def refuse_outputs(element: Element, context: Context, *, why: str = "none: what happens in a subprocess is seen outside") -> None:
+    """A subprocess writes its result into the variables around it, an expression has one value: there is nothing to map."""
     if outputs(element, context):
-        context.problem(element, f"{named(element)} has output parameters", "none: what happens in a subprocess is seen outside")
+        context.problem(element, f"{named(element)} has output parameters", why)
 
 
 def _mappings(element: Element, parameter: str, zeebe: str, context: Context) -> Mappings:

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import pytest
+
 from engine.bpmn.context import MAX_NAME
-from tests.bpmn.models import definition, file_of, only_problem, read
+from engine.bpmn.definition import ScriptConfig, ServiceTaskConfig
+from engine.bpmn.reader import read_files
+from engine.expressions import parse
+from tests.bpmn.models import around, definition, file_of, only_problem, read
 
 # ---- flows without ids
 
@@ -44,3 +49,80 @@ def test_a_flow_without_an_id_is_judged_as_any_other() -> None:
 
 def test_a_flow_node_without_an_id_stays_refused() -> None:
     assert [each.what for each in read(file_of('<startEvent id="s"/><task name="T"/>')).problems] == ["a task named 'T' has no id"]
+
+
+# ---- what other engines call in Java
+
+
+def task(attributes: str, *, tag: str = "serviceTask") -> bytes:
+    return around(f'<{tag} id="x" {attributes}/>')
+
+
+def config(data: bytes) -> ServiceTaskConfig | ScriptConfig:
+    found = definition(data).nodes["x"].config
+    assert isinstance(found, ServiceTaskConfig | ScriptConfig)
+    return found
+
+
+@pytest.mark.parametrize("prefix", ["camunda", "flowable"])
+@pytest.mark.parametrize("tag", ["serviceTask", "sendTask", "businessRuleTask", "scriptTask"])
+@pytest.mark.parametrize(
+    ("binding", "handler", "warning"),
+    [
+        ('class="org.x.Ship$Now"', "org.x.Ship$Now", "is bound to the class org.x.Ship$Now, which is not run"),
+        ('delegateExpression="#{ship.now}"', "ship.now", None),
+        ('expression="${ship.now()}"', "ship.now", "calls ship.now, which is not run"),
+        ('expression="#{ ship.now(order, execution) }"', "ship.now", "calls ship.now with (order, execution), which is not run"),
+    ],
+)
+def test_classes_beans_and_methods_are_names_of_handlers(prefix: str, tag: str, binding: str, handler: str, warning: str | None) -> None:
+    data = task(f"{prefix}:{binding}", tag=tag)
+    assert config(data) == ServiceTaskConfig("handler", handler)
+    assert [each.what for each in read(data).warnings] == ([f"{tag} 'x' {warning}"] if warning else [])
+
+
+def test_a_handler_that_no_worker_has_is_warned_about_whatever_names_it() -> None:
+    for binding in ('class="a.B"', 'delegateExpression="${a.B}"', 'expression="${a.B()}"'):
+        (*_, warned) = read_files([("f.bpmn", task(f"camunda:{binding}"))], handlers=["c"]).warnings
+        assert warned.what == "serviceTask 'x' is bound to the handler 'a.B', which no worker here knows"
+
+
+def test_a_name_for_workers_goes_before_what_java_would_call() -> None:
+    assert config(task('camunda:type="external" camunda:topic="t" camunda:expression="${true}"')) == ServiceTaskConfig("external", "t")
+    assert config(task('baton:handler="h" camunda:class="a.B"')) == ServiceTaskConfig("handler", "h")
+
+
+def test_a_second_binding_is_reported_as_not_read() -> None:
+    for more in ('camunda:delegateExpression="${c}"', 'camunda:expression="${c}"', 'camunda:expression="${c.d()}"'):
+        warned = [each.what for each in read(task(f'camunda:class="a.B" {more}')).warnings]
+        assert f"the attribute {more.partition('=')[0]} is not read" in warned
+    warned = [each.what for each in read(task('baton:handler="h" camunda:class="a.B"')).warnings]
+    assert warned == ["the attribute camunda:class is not read"]
+
+
+def test_an_expression_of_ours_is_evaluated_into_its_result_variable() -> None:
+    found = config(task('camunda:expression="${amount * 2}" camunda:resultVariable="twice"'))
+    assert isinstance(found, ScriptConfig)
+    assert (found.result_variable, found.expression.evaluate({"amount": 4})) == ("twice", 8)
+    assert config(task('flowable:expression="${true}" flowable:resultVariableName="yes"')) == ScriptConfig(parse("${true}"), "yes")
+    assert config(task('camunda:expression="${true}"')) == ScriptConfig(parse("${true}"), "")
+
+
+def test_the_result_variable_of_a_method_is_reported_as_a_handler_returns_its_variables() -> None:
+    warned = read(task('camunda:expression="${a.b()}" camunda:resultVariable="c"')).warnings
+    assert "the attribute camunda:resultVariable is not read" in [each.what for each in warned]
+
+
+@pytest.mark.parametrize(
+    "node",
+    [
+        '<serviceTask id="x" camunda:expression="${a}">{}</serviceTask>',
+        '<scriptTask id="x" camunda:resultVariable="b">{}<script>${a}</script></scriptTask>',
+    ],
+)
+def test_output_parameters_of_an_expression_are_refused_and_not_dropped(node: str) -> None:
+    mapped = (
+        "<extensionElements><camunda:inputOutput><camunda:outputParameter name='o'>${b}</camunda:outputParameter>"
+        "</camunda:inputOutput></extensionElements>"
+    )
+    assert only_problem(around(node.replace("{}", mapped))).what.endswith("'x' has output parameters")

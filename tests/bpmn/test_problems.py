@@ -96,8 +96,10 @@ UNSUPPORTED = [
     ('<exclusiveGateway id="x" completionQuantity="2"/>', "has the completionQuantity '2'"),
     ('<nosuch id="x"/>', "nosuch 'x' is not supported"),
     ('<other:thing id="x"/>', "thing (urn:other) 'x' is not supported"),
-    ('<serviceTask id="x" camunda:class="org.x.Y"/>', "bound by camunda:class"),
-    ('<serviceTask id="x" camunda:expression="${a.b()}"/>', "bound by camunda:expression"),
+    ('<serviceTask id="x" camunda:class="not a class"/>', "has the class 'not a class'"),
+    ('<serviceTask id="x" camunda:expression="${execution.setVariable(a, b)}"/>', "calls execution.setVariable of another engine"),
+    ('<serviceTask id="x" camunda:expression="${a +}"/>', "the expression of serviceTask 'x' is not an expression"),
+    ('<serviceTask id="x" camunda:expression=""/>', "has an empty expression"),
     ('<serviceTask id="x" camunda:type="mail"/>', "has the type 'mail'"),
 ]
 
@@ -125,7 +127,7 @@ INVALID = [
     (SCRIPT.format("", "${a}"), "scriptTask 'x' has no resultVariable"),
     (SCRIPT.format(' camunda:resultVariable="b"', "a + 1"), "the script of scriptTask 'x' is the text 'a + 1'"),
     (SCRIPT.format(' camunda:resultVariable="b"', "${a +}"), "the script of scriptTask 'x' is not an expression"),
-    ('<scriptTask id="x" camunda:class="org.x.Y"/>', "bound by camunda:class"),
+    ('<scriptTask id="x" camunda:class=""/>', "has the class ''"),
     ('<businessRuleTask id="x"/>', "says nowhere what it does"),
     ('<sendTask id="x"/>', "says nowhere what it does"),
     ('<sendTask id="x" messageRef="gone"/>', "the message 'gone', which does not exist"),

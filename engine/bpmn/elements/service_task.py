@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import re
-
-from engine.bpmn import names
+from engine.bpmn import java, names
 from engine.bpmn.context import MAX_NAME, Context, named
-from engine.bpmn.definition import ServiceTaskConfig
+from engine.bpmn.definition import ScriptConfig, ServiceTaskConfig
 from engine.bpmn.mappings import inputs, outputs
 from engine.bpmn.names import CAMUNDA_LIKE, ZEEBE, Element
 from engine.bpmn.retries import Retry, parse_retry
@@ -16,17 +14,18 @@ from engine.bpmn.times import DurationTimer, TimerError, parse_timer
 DELIVERIES = {"http.deliver": ("url", "destination"), "mail.send": ("to",)}  # topic: inputs of which one must be given
 DEFAULT_ATTEMPTS = {"handler": 3, "external": 3, "deliver": 8}
 EXTERNAL = ("external", "external-worker")
-JAVA = ("class", "expression")
 WAYS = 'baton:handler="name", camunda:type="external" with camunda:topic, zeebe:taskDefinition, or camunda:delegateExpression="${name}"'
-
-_BEAN = re.compile(r"[$#]\{\s*([^\W\d][\w.-]*)\s*\}")
 
 
 def register_all() -> None:
     register("serviceTask", Supported("service_task", "activity", parse, conditional=True))
 
 
-def parse(element: Element, context: Context) -> ServiceTaskConfig | None:
+def parse(element: Element, context: Context) -> ServiceTaskConfig | ScriptConfig | None:
+    """Bound to whoever does its work, or else an expression (`camunda:expression`) that is evaluated at once."""
+    evaluated = None if _is_bound_here(element, context) else java.evaluated(element, context)
+    if evaluated is not None:
+        return evaluated
     binding = _binding(element, context)
     given = inputs(element, context)
     produced = outputs(element, context)
@@ -59,10 +58,14 @@ def parse(element: Element, context: Context) -> ServiceTaskConfig | None:
 
 def is_bound(element: Element, context: Context) -> bool:
     """Whether the task says who does its work, rightly or not."""
+    return _is_bound_here(element, context) or java.is_bound(element)
+
+
+def _is_bound_here(element: Element, context: Context) -> bool:
+    """By a name that is meant for workers. It goes before Java, so that one model can serve two engines."""
     given = context.attribute(element, "handler", names.BATON), context.attribute(element, "type", *CAMUNDA_LIKE)
     extension = context.extension(element, "taskDefinition", ZEEBE)
-    java = [context.attribute(element, name, *CAMUNDA_LIKE) for name in ("delegateExpression", *JAVA)]
-    return extension is not None or any(value is not None for value in (*given, *java))
+    return extension is not None or any(value is not None for value in given)
 
 
 def _binding(element: Element, context: Context) -> tuple[str, str] | None:
@@ -70,23 +73,18 @@ def _binding(element: Element, context: Context) -> tuple[str, str] | None:
     handler = context.attribute(element, "handler", names.BATON)
     zeebe = context.extension(element, "taskDefinition", ZEEBE)
     kind, topic = context.attribute(element, "type", *CAMUNDA_LIKE), context.attribute(element, "topic", *CAMUNDA_LIKE)
-    bean = context.attribute(element, "delegateExpression", *CAMUNDA_LIKE)
-    java = [name for name in JAVA if context.attribute(element, name, *CAMUNDA_LIKE) is not None]
     if handler is not None:
         return _named("handler", handler, "baton:handler", element, context)
     if kind in EXTERNAL:
         return _named("external", topic, "camunda:topic", element, context)
     if zeebe is not None:
         return _named("handler", zeebe.get("type"), "the type of zeebe:taskDefinition", element, context)
-    if bean is not None:
-        if found := _BEAN.fullmatch(bean.strip()):
-            return _named("handler", found[1], "camunda:delegateExpression", element, context)
-        context.problem(element, f"{named(element)} has the delegateExpression {bean!r}", "${name}, where name is that of a handler")
-        return None
-    if java:
-        what = f"{named(element)} is bound by camunda:{java[0]}"
-        context.problem(element, what, f"one of {WAYS}; Java classes and methods are not run")
-    elif kind is not None:
+    if java.is_bound(element):
+        if kind is not None:
+            context.warn(element, f"the type {kind!r} of {named(element)} is not read", "the process runs as if it were not there")
+        name = java.handler(element, context)
+        return None if name is None else _named("handler", name, "binding to Java", element, context)
+    if kind is not None:
         context.problem(element, f"{named(element)} has the type {kind!r}", f"one of {WAYS}")
     else:
         context.problem(element, f"{named(element)} says nowhere what it does", f"one of {WAYS}")

@@ -6,7 +6,7 @@ from engine.bpmn import names
 from engine.bpmn.context import MAX_NAME, Context, named
 from engine.bpmn.definition import MessageConfig, ReceiveTaskConfig, ScriptConfig, ServiceTaskConfig
 from engine.bpmn.elements import events, service_task, throwing
-from engine.bpmn.mappings import inputs
+from engine.bpmn.mappings import inputs, refuse_outputs
 from engine.bpmn.names import CAMUNDA_LIKE, ZEEBE, Element
 from engine.bpmn.support import Supported, register
 from engine.expressions import Expression
@@ -28,7 +28,7 @@ def parse_nothing(element: Element, context: Context) -> None:
     """Abstract and manual tasks do nothing that an engine could see (10.3.3.5): they have no configuration."""
 
 
-def parse_send(element: Element, context: Context) -> ServiceTaskConfig | MessageConfig | None:
+def parse_send(element: Element, context: Context) -> ServiceTaskConfig | ScriptConfig | MessageConfig | None:
     """Bound as a service task is, or else its message goes to the message's destination, or to our own processes (10.3.3.2)."""
     if names.reference(element.get("messageRef")) is None or service_task.is_bound(element, context):
         return service_task.parse(element, context)
@@ -41,7 +41,7 @@ def parse_receive(element: Element, context: Context) -> ReceiveTaskConfig:
     return ReceiveTaskConfig(found, instantiate=names.flag(element.get("instantiate"), default=False))
 
 
-def parse_rule(element: Element, context: Context) -> ServiceTaskConfig | None:
+def parse_rule(element: Element, context: Context) -> ServiceTaskConfig | ScriptConfig | None:
     """Bound as a service task is (10.3.3.4)."""
     table = context.attribute(element, "decisionRef", *CAMUNDA_LIKE)
     if table is None and (called := context.extension(element, "calledDecision", ZEEBE)) is not None:
@@ -77,6 +77,7 @@ def parse_script(element: Element, context: Context) -> ServiceTaskConfig | Scri
     if not 0 < len(variable) <= MAX_NAME:
         what = f"{named(element)} has {'no' if not variable else 'too long a'} resultVariable"
         context.problem(element, what, f"the name of the variable that takes the value, of 1 to {MAX_NAME} characters")
+    refuse_outputs(element, context, why="none: the value of an expression goes into the resultVariable")
     return ScriptConfig(expression, variable, inputs=inputs(element, context))
 
 

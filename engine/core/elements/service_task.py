@@ -1,13 +1,14 @@
 """Service task (10.3.3.1, 13.3.3): a job for a handler, an external task for outside workers, or an outbox delivery.
 
-Business rule tasks (10.3.3.4) are bound in the same ways.
+Business rule tasks (10.3.3.4) are bound in the same ways. A config that is an expression is evaluated at once (10.3.3.6).
 """
 
 from collections.abc import Mapping
 from typing import Any, cast
 
-from engine.bpmn.definition import Node, ServiceTaskConfig
+from engine.bpmn.definition import Node, ScriptConfig, ServiceTaskConfig
 from engine.core.activity import Activity
+from engine.core.data import outward
 from engine.core.deliveries import task_delivery
 from engine.core.effects import NewExternalTask, NewJob
 from engine.core.reading import inputs_of, number_of, typed_inputs
@@ -22,6 +23,10 @@ NORMAL_PRIORITY = 5
 
 class ServiceTask(Activity):
     def enter(self, run: Run, token: Token, node: Node) -> None:
+        if isinstance(node.config, ScriptConfig):
+            _evaluate(run, token, node, node.config)
+            run.leave(token)
+            return
         config = cast(ServiceTaskConfig, node.config)
         if config.work == "deliver":  # done once it is in the outbox: boundary events have no time to happen
             task_delivery(run, token, node, config)
@@ -79,6 +84,17 @@ class ServiceTask(Activity):
             except TypeError as error:
                 raise CannotGoOn("expression", f"output {name} of {node.id}: {error}") from error
         return kept
+
+
+def _evaluate(run: Run, token: Token, node: Node, script: ScriptConfig) -> None:
+    """The value becomes the result variable, where there is one (scripts always have one)."""
+    names = run.names(token.scope, inputs_of(run, token, script.inputs))
+    try:
+        value = typed(script.expression.evaluate(names))
+    except TypeError as error:
+        raise CannotGoOn("expression", f"the expression of {node.name or node.id}: {error}") from error
+    if script.result_variable:
+        run.assign(token.scope, outward(run, token.scope, node, {script.result_variable: value}), node.id)
 
 
 register("service_task", ServiceTask())

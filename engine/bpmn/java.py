@@ -1,0 +1,91 @@
+"""What other engines call in Java: a class, a bean, a method of one. Here it is the name of a handler, or an expression of ours.
+
+Decision 0070. Who reads it is `elements/service_task.py`.
+"""
+
+from __future__ import annotations
+
+import re
+
+from engine.bpmn import names
+from engine.bpmn.context import MAX_NAME, Context, named
+from engine.bpmn.definition import ScriptConfig
+from engine.bpmn.mappings import inputs, refuse_outputs
+from engine.bpmn.names import BATON, CAMUNDA_LIKE, Element
+from engine.expressions import ExpressionError, parse
+
+BINDINGS = ("class", "delegateExpression", "expression")
+
+_NAME = r"[^\W\d][\w-]*(?:\.[^\W\d][\w-]*)*"
+_CLASS = re.compile(r"[^\W\d][\w$]*(?:\.[^\W\d][\w$]*)*")
+_BEAN = re.compile(rf"[$#]\{{\s*({_NAME})\s*\}}")
+_CALL = re.compile(rf"[$#]\{{\s*({_NAME})\s*\((.*)\)\s*\}}", re.DOTALL)
+_OF_THE_ENGINE = frozenset({"execution", "task", "delegateExecution", "delegateTask"})  # objects of other engines, no beans
+
+
+def is_bound(element: Element) -> bool:
+    """Whether the task names something of Java."""
+    return any(names.vendor(element, name, baton=False) is not None for name in BINDINGS)
+
+
+def evaluated(element: Element, context: Context) -> ScriptConfig | None:
+    """An `expression` that our language can evaluate, and nothing else. Its value goes into the resultVariable, if there is one."""
+    if any(names.vendor(element, name, baton=False) is not None for name in BINDINGS[:2]):
+        return None  # an expression beside them is reported as not read
+    text = (context.attribute(element, "expression", *CAMUNDA_LIKE) or "").strip()
+    try:
+        expression = parse(text)
+    except ExpressionError:
+        return None  # `handler` says what it is instead
+    if not text:
+        return None
+    variable = (_result_variable(element, context) or "").strip()
+    if len(variable) > MAX_NAME:
+        context.problem(element, f"{named(element)} has too long a resultVariable", f"a name of at most {MAX_NAME} characters")
+    refuse_outputs(element, context, why="none: the value of an expression goes into the resultVariable")
+    return ScriptConfig(expression, variable, inputs=inputs(element, context))
+
+
+def _result_variable(element: Element, context: Context) -> str | None:
+    """Activiti called it resultVariableName."""
+    given = context.attribute(element, "resultVariable", BATON, *CAMUNDA_LIKE)
+    old = context.attribute(element, "resultVariableName", *CAMUNDA_LIKE)
+    return old if given is None else given
+
+
+def handler(element: Element, context: Context) -> str | None:
+    """The name of the handler that stands for what the task calls; None, and a problem, where there is none."""
+    if (by_class := context.attribute(element, "class", *CAMUNDA_LIKE)) is not None:
+        return _of_class(by_class.strip(), element, context)
+    if (bean := context.attribute(element, "delegateExpression", *CAMUNDA_LIKE)) is not None:
+        if found := _BEAN.fullmatch(bean.strip()):
+            return found[1]
+        context.problem(element, f"{named(element)} has the delegateExpression {bean[:80]!r}", "${name}, where name is that of a handler")
+        return None
+    return _of_call((context.attribute(element, "expression", *CAMUNDA_LIKE) or "").strip(), element, context)
+
+
+def _of_class(name: str, element: Element, context: Context) -> str | None:
+    if not _CLASS.fullmatch(name):
+        context.problem(element, f"{named(element)} has the class {name[:80]!r}", "the name of a class: that of a handler")
+        return None
+    context.warn(element, f"{named(element)} is bound to the class {name}, which is not run", f"a handler of the name {name!r}")
+    return name
+
+
+def _of_call(text: str, element: Element, context: Context) -> str | None:
+    """`${bean.method(x)}`: the handler `bean.method`. Its arguments are not evaluated: handlers see the variables."""
+    found = _CALL.fullmatch(text)
+    if found is None:
+        context.expression(element, text, f"the expression of {named(element)}")  # which names what is wrong with it
+        if not text:
+            context.problem(element, f"{named(element)} has an empty expression", "${bean.method()}, or an expression that has a value")
+        return None
+    name, arguments = found[1], " ".join(found[2].split())
+    if name.partition(".")[0] in _OF_THE_ENGINE:
+        what = f"{named(element)} calls {name} of another engine"
+        context.problem(element, what, "an expression with a resultVariable, or a handler that returns the variables to set")
+        return None
+    what = f"{named(element)} calls {name}{f' with ({arguments[:80]})' if arguments else ''}, which is not run"
+    context.warn(element, what, f"a handler of the name {name!r}, which sees the variables")
+    return name

@@ -23,7 +23,7 @@ from engine.core.errors import throw
 from engine.core.joins import activate_one
 from engine.core.known import NOTHING_KNOWN, Known
 from engine.core.registry import behaviour_at, behaviour_of
-from engine.core.run import Run
+from engine.core.run import ENTERING, Run
 from engine.core.settle import settle
 from engine.core.snapshot import (
     Cancelled,
@@ -107,11 +107,13 @@ def _retry(run: Run, token: Token) -> None:
     token.status = "waiting"
     run.resolved.add(token.id)
     run.record(token.scope, "incident_resolved", token.element_id, {"item_id": str(token.id)})
-    node = token.node
+    node, entering = token.node, token.memory == ENTERING
+    if entering:
+        run.shed(token, all_leaves=True)  # its row, which remembers that
     if behaviour_of(node).listens:
         run.enter(token, node, again=True)
         run.finish_if_done(token.scope)  # it may be all that kept its scope open
-    elif token.flow_id is None:
+    elif token.flow_id is None and not entering:
         run.leave(token, again=True)
     else:
         run.enter(token, node, again=True)

@@ -28,6 +28,7 @@ STEP_LIMIT = 2_000
 """Flows taken in one advance. A model that needs more loops without waiting for anything."""
 
 NOTHING: Mapping[str, Any] = {}
+ENTERING: Mapping[str, Any] = {"entering": True}  # the memory of a token that failed to enter what no flow leads to: a retry enters again
 
 
 class CannotGoOn(Exception):
@@ -219,6 +220,8 @@ class Run:
         except (ExpressionError, CannotGoOn) as error:
             del self.history[events:], self.effects.deliveries[deliveries:], self.effects.throws[throws:]
             self.fail(token, error)
+            if token.flow_id is None and not behaviour.listens:
+                token.memory = ENTERING
 
     def leave(self, token: Token, *, again: bool = False) -> None:
         """The element is done: take its outgoing flows, all that apply (8.3.13); a token with none left ends (13.2.1).

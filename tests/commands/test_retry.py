@@ -20,7 +20,7 @@ from tests.cast import ADA, OP, ROOT, engage
 from tests.commands import cases
 from tests.commands.test_acquire import take
 from tests.commands.test_leases import leased
-from tests.core.models import model, user
+from tests.core.models import ad_hoc, model, user
 
 Connection = psycopg.Connection[Any]
 ALL = pytest.mark.parametrize("table", list(WORK))
@@ -164,6 +164,23 @@ def test_a_stuck_token_tries_again_and_its_incident_is_gone(committed_db: Connec
     assert (late.refusal, late.by) == (Refusal.NOT_FAILED, "op")
     audit = "SELECT actor, action, object_kind, object_id, detail->>'attempts' FROM audit"
     assert committed_db.execute(audit).fetchall() == [("op", "retry", "token", str(token), "1")] * 2  # not for repeats and refusals
+
+
+def test_a_retry_of_what_no_flow_leads_to_enters_it(committed_db: Connection) -> None:
+    box = model("start -> box -> end", inside={"box": "a"}, box=ad_hoc(), a=user(assignee=parse("${nobody}")))
+    cases.deployed(committed_db, box)
+    case = cases.started(committed_db).instance_id
+    token = rows.one(committed_db, "SELECT token_id FROM incident")
+    assert retry_item(committed_db, "token", token, actor=OP, request_id="1") == ItemRetried(token, 1)
+    assert cases.places(committed_db, case) == [("a", "failed"), ("box", "waiting")]
+    again = rows.one(committed_db, "SELECT token_id FROM incident")
+    committed_db.execute("INSERT INTO variable (scope_id, name, type, value) SELECT id, 'nobody', 'string', '\"ada\"' FROM scope")
+    assert retry_item(committed_db, "token", again, actor=OP, request_id="2") == ItemRetried(again, 1)
+    assert cases.places(committed_db, case) == [("a", "waiting"), ("box", "waiting")]
+    late = retry_item(committed_db, "token", again, actor=ROOT, request_id="3")
+    assert isinstance(late, Rejected)
+    assert (late.refusal, late.by) == (Refusal.NOT_FAILED, "op")
+    assert rows.one(committed_db, "SELECT count(*) FROM user_task WHERE status = 'claimed'") == 1
 
 
 def test_R13_a_token_is_retried_by_operators_of_its_tenant_only(committed_db: Connection) -> None:

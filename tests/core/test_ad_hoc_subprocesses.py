@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from engine.bpmn.definition import ProcessDefinition
+from engine.core.values import typed
 from tests.core.models import ad_hoc, boundary, by_event, end, model, on_event, script, service, several, user, xor
 from tests.core.world import World
 
@@ -125,3 +127,14 @@ def test_activities_inside_may_be_repeated() -> None:
 
 def test_cancelling_the_case_leaves_nothing() -> None:
     assert World(steps()).start().complete("a").cancel().ended == "cancelled"
+
+
+def test_a_retry_of_one_that_could_not_begin_begins_it_and_does_not_pass_over_it() -> None:
+    run = World(steps(inside="a b", box=ad_hoc(sequential=True), b=script("${missing + 1}", "n"))).start().complete("a")
+    assert (run.open, len(run.incidents)) == (["b"], 1)
+    run.retry("b")
+    assert (run.open, len(run.incidents)) == (["b"], 1), "it fails once more"
+    (process,) = (scope for scope in run.scopes.values() if scope.parent_id is None)
+    run.scopes[process.id] = replace(process, variables={"missing": typed(1)})
+    assert (run.retry("b").open, run.incidents) == (["after"], [])
+    assert run.variables["n"] == 2

@@ -36,6 +36,7 @@ class Context:
     escalations: dict[str, Element] = field(default_factory=dict)
     event_definitions: dict[str, Element] = field(default_factory=dict)  # those beside the processes, by id
     signals: dict[str, Element] = field(default_factory=dict)
+    resources: dict[str, Element] = field(default_factory=dict)
     _read: set[tuple[Element, str]] = field(default_factory=set)  # holding the element keeps its identity
 
     # ---- reporting

@@ -95,6 +95,7 @@ def _read_file(file: str, content: bytes, context: Context) -> list[ProcessDefin
     context.errors = {child.get("id", ""): child for child in names.bpmn(root, "error")}
     context.escalations = {child.get("id", ""): child for child in names.bpmn(root, "escalation")}
     context.signals = {child.get("id", ""): child for child in names.bpmn(root, "signal")}
+    context.resources = {child.get("id", ""): child for child in names.bpmn(root, "resource")}
     context.data, context.lanes = data.index(root), lanes.assigning(root, context)
     resolve_event_definitions(root, processes, context)
     name_flows(root, processes)

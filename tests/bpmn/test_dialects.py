@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 import pytest
 
 from engine.bpmn.context import MAX_NAME
-from engine.bpmn.definition import ScriptConfig, ServiceTaskConfig
+from engine.bpmn.definition import ScriptConfig, ServiceTaskConfig, UserTaskConfig
 from engine.bpmn.reader import read_files
+from engine.bpmn.times import parse_due
 from engine.expressions import parse
 from tests.bpmn.models import around, definition, file_of, only_problem, read
 
@@ -126,3 +129,109 @@ def test_output_parameters_of_an_expression_are_refused_and_not_dropped(node: st
         "</camunda:inputOutput></extensionElements>"
     )
     assert only_problem(around(node.replace("{}", mapped))).what.endswith("'x' has output parameters")
+
+
+# ---- who a task is for, and until when
+
+
+def user_task(inside: str, attributes: str = "") -> bytes:
+    return around(f'<userTask id="x" {attributes}>{inside}</userTask>', root='<resource id="r" name="Sales team"/>')
+
+
+def role(tag: str, text: str, attributes: str = "") -> str:
+    formal = f"<formalExpression {attributes}>{text}</formalExpression>"
+    return f"<{tag}><resourceAssignmentExpression>{formal}</resourceAssignmentExpression></{tag}>"
+
+
+def people(data: bytes) -> tuple[str | None, list[str], list[str]]:
+    found = definition(data).nodes["x"].config
+    assert isinstance(found, UserTaskConfig)
+    texts = [[each.text for each in several] for several in (found.candidate_users, found.candidate_groups)]  # type: ignore[attr-defined]
+    return (found.assignee and found.assignee.text, *texts)  # type: ignore[attr-defined, return-value]
+
+
+@pytest.mark.parametrize(
+    ("inside", "expected"),
+    [
+        (role("potentialOwner", "user(ada), group(sales), user( ${boss} )"), (None, ["ada", "${boss}"], ["sales"])),
+        (role("potentialOwner", "sales, ${team}"), (None, [], ["sales", "${team}"])),
+        (role("potentialOwner", "user(ada)") + role("potentialOwner", "user(bo)"), (None, ["ada", "bo"], [])),
+        (role("humanPerformer", "ada"), ("ada", [], [])),
+        (role("performer", "user(${who})", 'language="http://www.w3.org/1999/XPath"'), ("${who}", [], [])),
+        ("<potentialOwner><resourceRef>r</resourceRef></potentialOwner>", (None, [], ["Sales team"])),
+        ("<performer/>", (None, [], [])),
+    ],
+)
+def test_resource_roles_say_who_a_task_is_for(inside: str, expected: tuple[str | None, list[str], list[str]]) -> None:
+    assert people(user_task(inside)) == expected
+
+
+def test_roles_add_to_the_candidates_of_the_attributes() -> None:
+    assert people(user_task(role("potentialOwner", "user(bo)"), 'camunda:candidateUsers="ada"')) == (None, ["ada", "bo"], [])
+
+
+@pytest.mark.parametrize(
+    ("inside", "what"),
+    [
+        (role("potentialOwner", "sales"), "potentialOwner of userTask 'x' has 'sales', which is read as a group"),
+        (role("potentialOwner", ""), "potentialOwner of userTask 'x' says nobody"),
+        ("<performer/>", "a performer without id of userTask 'x' says nobody"),
+        ("<performer><resourceRef>r</resourceRef></performer>", "performer of userTask 'x' is the resource 'Sales team', which is read as"),
+    ],
+)
+def test_what_other_engines_may_read_otherwise_is_warned_about(inside: str, what: str) -> None:
+    (warned,) = read(user_task(inside)).warnings
+    assert warned.what.startswith(what)
+
+
+@pytest.mark.parametrize(
+    ("inside", "what"),
+    [
+        (role("humanPerformer", "group(sales)"), "humanPerformer of userTask 'x' has the group 'sales'"),
+        (role("humanPerformer", "ada, bo"), "userTask 'x' has 2 performers"),
+        (role("potentialOwner", "user()"), "potentialOwner of userTask 'x' has 'user()'"),
+        (role("potentialOwner", "role(boss)"), "potentialOwner of userTask 'x' has 'role(boss)'"),
+        (role("potentialOwner", "${a +}"), "potentialOwner of userTask 'x' is not an expression"),
+        (
+            role("potentialOwner", "ada", 'language="http://www.mvel.org/2.0"'),
+            "potentialOwner of userTask 'x' is written in http://www.mvel",
+        ),
+        (
+            "<performer><resourceRef>gone</resourceRef></performer>",
+            "performer of userTask 'x' refers to the resource 'gone', which does",
+        ),
+        ("<performer><resourceParameterBinding/></performer>", "resourceParameterBinding of a performer without id of userTask 'x' is not"),
+        (
+            "<performer><resourceAssignmentExpression><expression/></resourceAssignmentExpression></performer>",
+            "performer of userTask 'x' has no formal expression",
+        ),
+    ],
+)
+def test_roles_that_cannot_be_read_are_refused_by_name(inside: str, what: str) -> None:
+    assert only_problem(user_task(inside)).what.startswith(what)
+
+
+def test_an_assignee_and_a_performer_are_one_too_many() -> None:
+    assert only_problem(user_task(role("performer", "bo"), 'camunda:assignee="ada"')).what == "userTask 'x' has an assignee and a performer"
+
+
+@pytest.mark.parametrize(
+    ("text", "due"),
+    [
+        ("${dateTime().plusWeeks(1).toDate()}", datetime(2026, 2, 7, 12, tzinfo=UTC)),
+        ("#{ dateTime().plusMonths(1).plusDays(2).plusHours(3) }", datetime(2026, 3, 2, 15, tzinfo=UTC)),
+        ("${now()}", datetime(2026, 1, 31, 12, tzinfo=UTC)),
+    ],
+)
+@pytest.mark.parametrize("attribute", ["dueDate", "followUpDate"])
+def test_a_date_that_is_counted_from_now_is_a_duration(attribute: str, text: str, due: datetime) -> None:
+    found = definition(user_task("", f'camunda:{attribute}="{text}"')).nodes["x"].config
+    assert isinstance(found, UserTaskConfig)
+    expression = found.due if attribute == "dueDate" else found.follow_up
+    assert expression is not None
+    assert parse_due(expression.evaluate({}), now=datetime(2026, 1, 31, 12, tzinfo=UTC)) == due
+
+
+@pytest.mark.parametrize("text", ["dateTime().plusDays(1).plusMonths(1)", "dateTime().plusDays(1).plusDays(1)", "dateTime().minusDays(1)"])
+def test_other_sums_of_dates_are_refused(text: str) -> None:
+    assert only_problem(user_task("", f'camunda:dueDate="${{{text}}}"')).what.startswith("dueDate of userTask 'x' is not an expression")

@@ -88,7 +88,7 @@ UNSUPPORTED = [
         "throw timerEventDefinition",
     ),
     ('<parallelGateway id="x"><standardLoopCharacteristics loopMaximum="2"/></parallelGateway>', "of parallelGateway 'x' is not supported"),
-    ('<userTask id="x"><potentialOwner/></userTask>', "potentialOwner of userTask 'x'"),
+    ('<serviceTask id="x" baton:handler="h"><potentialOwner/></serviceTask>', "potentialOwner of serviceTask 'x'"),
     ('<userTask id="x" isForCompensation="true"/>', "is for compensation, and the flow"),
     ('<userTask id="x" startQuantity="0"/>', "has the startQuantity '0'"),
     ('<userTask id="x" completionQuantity="101"/>', "has the completionQuantity '101'"),

@@ -2,34 +2,39 @@
 
 from __future__ import annotations
 
-from engine.bpmn import forms, lanes, names
+from engine.bpmn import due_dates, forms, lanes, names, resource_roles
 from engine.bpmn.context import Context, named
 from engine.bpmn.definition import UserTaskConfig
 from engine.bpmn.names import ZEEBE, Element
 from engine.bpmn.support import Supported, register
-from engine.expressions import Expression
+from engine.expressions import Expression, constant
 
 FORMS_ELSEWHERE = ("formKey", "formRef")
 
 
 def register_all() -> None:
-    register("userTask", Supported("user_task", "activity", parse, conditional=True))
+    register("userTask", Supported("user_task", "activity", parse, conditional=True, children=resource_roles.ROLES))
 
 
 def parse(element: Element, context: Context) -> UserTaskConfig:
     assignment = context.extension(element, "assignmentDefinition", ZEEBE)
     schedule = context.extension(element, "taskSchedule", ZEEBE)
     context.extension(element, "userTask", ZEEBE)  # marks the kind, and says no more
+    roles = resource_roles.read(element, context)
     assignee = _one(element, "assignee", assignment, context)
+    if assignee is not None and roles.assignee:
+        context.problem(element, f"{named(element)} has an assignee and a performer", "one of them")
+    assignee = assignee or next(iter(roles.assignee), None)
     users, groups = (_many(element, name, assignment, context) for name in ("candidateUsers", "candidateGroups"))
+    users, groups = (*users, *roles.users), (*groups, *roles.groups)
     if assignee is None and not users and not groups:
         groups = lanes.group_of(element, context)
     return UserTaskConfig(
         assignee=assignee,
         candidate_users=users,
         candidate_groups=groups,
-        due=_one(element, "dueDate", schedule, context),
-        follow_up=_one(element, "followUpDate", schedule, context),
+        due=_date(element, "dueDate", schedule, context),
+        follow_up=_date(element, "followUpDate", schedule, context),
         zone=context.zone(element, element),
         priority=_one(element, "priority", context.extension(element, "priorityDefinition", ZEEBE), context),
         name=_name(element, context),
@@ -44,6 +49,11 @@ def _one(element: Element, name: str, zeebe: Element | None, context: Context) -
     if given is None and zeebe is not None:
         return context.zeebe(element, zeebe.get(name), where)
     return given
+
+
+def _date(element: Element, name: str, zeebe: Element | None, context: Context) -> Expression | None:
+    span = due_dates.from_now(context.attribute(element, name) or "")
+    return constant(span) if span is not None else _one(element, name, zeebe, context)
 
 
 def _many(element: Element, name: str, zeebe: Element | None, context: Context) -> tuple[Expression, ...]:

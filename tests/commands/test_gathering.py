@@ -85,6 +85,25 @@ def test_messages_that_were_stored_before_the_deployment_come_to_one_instance(co
     assert one(conn, "SELECT count(*) FROM message") == 0 and one(conn, "SELECT count(*) FROM user_task") == 1
 
 
+def test_a_case_that_is_being_cancelled_gathers_nothing_more(conn: Connection) -> None:
+    put(conn)
+    cancelled = publish(conn, "MAIL").instance_id
+    conn.execute("UPDATE process_instance SET mark = 'cancelling' WHERE id = %s", (cancelled,))
+    begun = publish(conn, "CALL")
+    assert begun.started and begun.instance_id != cancelled
+
+
+def test_nor_does_it_gather_what_was_stored(conn: Connection) -> None:
+    for name in ("MAIL", "CALL"):
+        publish(conn, name, seconds=60)
+    put(conn)
+    first, second = acquired(conn)
+    assert isinstance(deliver_message(conn, first), ItemDone)
+    conn.execute("UPDATE process_instance SET mark = 'cancelling'")
+    assert isinstance(deliver_message(conn, second), ItemDone)
+    assert instances(conn) == 2
+
+
 def test_two_messages_at_once_start_one_instance(conn: Connection, database_url: str, tmp_path: Path) -> None:
     """Without the lock of gateway and key each would start one, and wait for the other for ever."""
     put(conn)

@@ -4,7 +4,7 @@
 PY := .venv/bin/python
 ARGS ?=
 .DEFAULT_GOAL := help
-.PHONY: help up drive test check conformance mutants bench dist lock runtime dev clean
+.PHONY: help up drive test check conformance corpus mutants bench dist lock runtime dev clean
 
 help: ## this list
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' Makefile
@@ -28,6 +28,9 @@ check: dev ## ruff, mypy, import rules, architecture tests
 
 conformance: dev ## run a folder of conformance cases (CASES=DIR JSON=out RENAME_SEED=n KILL=1)
 	@exec $(PY) -m tests.conformance $(if $(CASES),"$(CASES)",) $(if $(JSON),--json "$(JSON)") $(if $(RENAME_SEED),--seed $(RENAME_SEED)) $(if $(KILL),--kill) $(ARGS)
+
+corpus: runtime ## read every BPMN file of a folder, and count why some are refused (DIR=DIR JSON=out)
+	@exec $(PY) -m cli.main corpus $(if $(DIR),"$(DIR)",) $(if $(JSON),--json "$(JSON)")
 
 mutants: dev ## remove each lock, guard and re-check in turn: the tests must notice (ARGS='--list')
 	@exec $(PY) -m tests.mutants $(ARGS)

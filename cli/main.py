@@ -28,6 +28,7 @@ COMMANDS = {
     "start": ("cli.models", "start"),
     "delete": ("cli.models", "delete"),
     "bpmn": ("cli.models", "bpmn"),
+    "corpus": ("cli.corpus", "corpus"),
     "samples": ("cli.samples.commands", "samples"),
     "config": ("cli.database", "config"),
     "bench": ("cli.bench.commands", "bench"),

@@ -136,6 +136,18 @@ def test_two_messages_that_have_both_found_nobody_start_one_instance(conn: Conne
     assert instances(conn) == 1
 
 
+def test_a_stored_message_does_not_wait_for_a_start_under_way_and_is_put_off(conn: Connection, database_url: str, tmp_path: Path) -> None:
+    """Its delivery holds a job, so it may not wait; that it finds nobody yet must not make it start another instance."""
+    publish(conn, "CALL", seconds=60)
+    put(conn)
+    (lease,) = acquired(conn)
+    with held_at(database_url, "command.before_commit", lambda c: publish(c, "MAIL"), tmp_path) as held:
+        put_off = deliver_message(conn, lease)
+        assert isinstance(put_off, Rejected) and put_off.refusal is Refusal.AWAITED
+    assert held.outcome().started
+    assert instances(conn) == 1
+
+
 def test_a_refusal_of_the_second_stays_one(conn: Connection) -> None:
     put(conn)
     publish(conn, "MAIL")

@@ -38,6 +38,8 @@ class Context:
     signals: dict[str, Element] = field(default_factory=dict)
     resources: dict[str, Element] = field(default_factory=dict)
     _read: set[tuple[Element, str]] = field(default_factory=set)  # holding the element keeps its identity
+    _unread: set[tuple[Element, str]] = field(default_factory=set)  # warned about
+    _copies: list[tuple[Element, Element]] = field(default_factory=list)  # what was read in place of what stands in the file
 
     # ---- reporting
 
@@ -130,14 +132,39 @@ class Context:
         """Warn about the foreign attributes and extension elements of this element that no parser asked for."""
         for key in element.attrib:
             tag = str(key)
-            if names.split(tag)[0] in ("", BPMN, XSI) or (element, tag) in self._read:
-                continue
-            self._ignored(element, f"the attribute {names.shown(tag)}")
+            if names.split(tag)[0] not in ("", BPMN, XSI):
+                self.unread_attribute(element, tag)
         for child in names.extensions(element):
-            if (child, "") not in self._read:
-                self._ignored(child, f"the extension element {names.shown(str(child.tag))}")
+            if not self.was_read(child):
+                self.unread_extension(child)
 
-    def _ignored(self, element: Element, what: str) -> None:
+    def was_read(self, extension: Element) -> bool:
+        """Whether a parser asked for this extension element."""
+        return (extension, "") in self._read
+
+    def stands_for(self, copy: Element, original: Element) -> None:
+        """What is asked of the copy is asked of the original."""
+        self._copies.extend(zip(copy.iter(), original.iter(), strict=True))
+
+    def count_copies(self) -> None:
+        """The parsers are done: what they asked of copies, they asked of the originals."""
+        asked: dict[Element, list[str]] = {}
+        for element, tag in self._read | self._unread:
+            asked.setdefault(element, []).append(tag)
+        self._read |= {(original, tag) for copy, original in self._copies for tag in asked.get(copy, ())}
+
+    def unread_attribute(self, element: Element, tag: str) -> None:
+        """Warn about an attribute, once, unless a parser asked for it."""
+        if (element, tag) not in self._read and (element, tag) not in self._unread:
+            self._ignored(element, tag, f"the attribute {names.shown(tag)}")
+
+    def unread_extension(self, element: Element) -> None:
+        """Warn about an extension element, once."""
+        if (element, "") not in self._unread:
+            self._ignored(element, "", f"the extension element {names.shown(str(element.tag))}")
+
+    def _ignored(self, element: Element, tag: str, what: str) -> None:
+        self._unread.add((element, tag))
         self.warn(element, f"{what} is not read", "the process runs as if it were not there")
 
 

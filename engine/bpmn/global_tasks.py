@@ -39,6 +39,10 @@ def _process(task: Element, context: Context) -> Element:
     key = str(task.get("id")).strip()
     process = _element("process", task, id=key, name=task.get("name") or key)
     inner = deepcopy(task)
+    context.stands_for(inner, task)
+    language = inner.get("scriptLanguage")
+    if language is not None and inner.get("scriptFormat") is None:  # 10.3.7 has another name for it than 10.3.3.6
+        inner.set("scriptFormat", language)
     inner.tag = f"{{{BPMN}}}{TASKS[names.local(task)]}"
     for child in list(names.elements(inner)):
         if names.namespace(child) == BPMN and names.local(child) in OF_CALLABLES:

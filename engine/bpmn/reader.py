@@ -11,7 +11,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
-from engine.bpmn import checks, compensation, data, elements, global_tasks, lanes, loops, multiple, names, support
+from engine.bpmn import checks, compensation, data, elements, global_tasks, lanes, loops, multiple, names, support, unread
 from engine.bpmn.conditions import condition
 from engine.bpmn.context import Context, named
 from engine.bpmn.definition import BoundaryConfig, CatchConfig, EventGatewayConfig, Flow, Node, Problem, ProcessDefinition, ThrowConfig
@@ -109,7 +109,17 @@ def _read_file(file: str, content: bytes, context: Context) -> list[ProcessDefin
     found = [_Process(process, places, context).read() for process in processes]
     called = [_Process(process, places, context).read() for process in tasks]
     alone = [replace(definition, called_only=True) for definition in called if definition is not None]
-    return [*(definition for definition in found if definition is not None), *alone]
+    definitions = [*(definition for definition in found if definition is not None), *alone]
+    context.count_copies()
+    unread.report(root, context)
+    return _with_warnings_of_the_file(definitions, context)
+
+
+def _with_warnings_of_the_file(definitions: list[ProcessDefinition], context: Context) -> list[ProcessDefinition]:
+    """What lies beside the processes is told with the first of them: deployments show the warnings of definitions."""
+    told = {warning for definition in definitions for warning in definition.warnings}
+    rest = [warning for warning in context.warnings if warning not in told]
+    return [replace(first, warnings=tuple(_sorted([*first.warnings, *rest]))) for first in definitions[:1]] + definitions[1:]
 
 
 def _processes(root: Element, context: Context) -> list[Element]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from lxml import etree
 
-from engine.bpmn import names, support
+from engine.bpmn import names, support, unread
 from engine.bpmn.context import MAX_NAME, Context, named
 from engine.bpmn.names import BPMN, Element
 
@@ -86,8 +86,10 @@ def resolve_event_definitions(root: Element, processes: list[Element], context: 
                 context.problem(event, "the event definitions that events refer to are too large", why)
                 return
             definition = deepcopy(found)
+            context.stands_for(definition, found)
             if "id" in definition.attrib:
                 del definition.attrib["id"]  # it would be there twice
+            unread.report(reference, context)
             event.replace(reference, definition)
 
 

@@ -38,7 +38,7 @@ class Activity(Behaviour):
         try:
             values = outward(run, token.scope, node, self.result(run, token, node, trigger))
         except (ExpressionError, CannotGoOn) as error:
-            run.fail(token, error)  # at the activity, whose work a retry does again: there is no result to keep
+            run.fail(token, error, again=True)  # at the activity, whose work a retry does again: there is no result to keep
             return
         run.assign(token.scope, values, node.id)
         if node.id in token.scope.definition.compensable:

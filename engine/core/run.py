@@ -205,7 +205,7 @@ class Run:
     def _arrive(self, token: Token, node: Node, *, again: bool) -> None:
         if self.steps > STEP_LIMIT:
             text = f"expected a task, event or end after at most {STEP_LIMIT:,} sequence flows, found a loop that never waits"
-            self.fail(token, CannotGoOn("endless_loop", text))
+            self.fail(token, CannotGoOn("endless_loop", text), again=True)
         elif node.start_quantity == 1 or again or gather(self, token, node):
             self.enter(token, node, again=again)
 
@@ -219,9 +219,7 @@ class Run:
             behaviour.enter(self, token, node)
         except (ExpressionError, CannotGoOn) as error:
             del self.history[events:], self.effects.deliveries[deliveries:], self.effects.throws[throws:]
-            self.fail(token, error)
-            if token.flow_id is None and not behaviour.listens:
-                token.memory = ENTERING
+            self.fail(token, error, again=not behaviour.listens)
 
     def leave(self, token: Token, *, again: bool = False) -> None:
         """The element is done: take its outgoing flows, all that apply (8.3.13); a token with none left ends (13.2.1).
@@ -305,9 +303,14 @@ class Run:
         owner.ended = scope
         behaviour_at(owner, owner.node).scope_emptied(self, owner, owner.node)
 
-    def fail(self, token: Token, error: ExpressionError | CannotGoOn) -> None:
-        """The token rests failed at its element, beside an incident, with nothing else hanging off it."""
+    def fail(self, token: Token, error: ExpressionError | CannotGoOn, *, again: bool = False) -> None:
+        """The token rests failed at its element, beside an incident, with nothing else hanging off it.
+
+        `again`: a retry enters the element, even where no flow leads to it.
+        """
         self.shed(token)
+        if again and token.flow_id is None:
+            token.memory = ENTERING
         token.status = "failed"
         kind = error.kind if isinstance(error, CannotGoOn) else "expression"
         incident = NewIncident(self.new_id(), token.id, token.element_id, kind, str(error))

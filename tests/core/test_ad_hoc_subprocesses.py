@@ -7,7 +7,7 @@ from typing import Any
 
 from engine.bpmn.definition import ProcessDefinition
 from engine.core.values import typed
-from tests.core.models import ad_hoc, boundary, by_event, end, model, on_event, script, service, several, user, xor
+from tests.core.models import ad_hoc, boundary, by_event, call, end, model, on_event, script, service, several, user, xor
 from tests.core.world import World
 
 
@@ -138,3 +138,20 @@ def test_a_retry_of_one_that_could_not_begin_begins_it_and_does_not_pass_over_it
     run.scopes[process.id] = replace(process, variables={"missing": typed(1)})
     assert (run.retry("b").open, run.incidents) == (["after"], [])
     assert run.variables["n"] == 2
+
+
+def test_a_retry_of_one_whose_result_could_not_be_kept_does_its_work_again() -> None:
+    run = World(steps(inside="a", a=service(outputs={"size": "${found.size}"}))).start().complete("a", found=1)
+    assert [incident.element_id for incident in run.incidents] == ["a"]
+    assert run.retry("a").open == ["a"] and run.incidents == []
+    assert run.complete("a", found={"size": 3}).open == ["after"] and run.variables == {"size": 3}
+
+
+def test_a_retry_of_a_call_whose_result_could_not_be_made_calls_again() -> None:
+    ask = call("checking", results={"ok": "${verdict.size}"})
+    library = {"checking": replace(model("start -> check -> end", check=user()), key="checking")}
+    for each in (ask, several(ask, times="${1}")):
+        run = World(steps(inside="a", a=each), library=library).start().complete("check")
+        assert [incident.element_id for incident in run.incidents] == ["a"]
+        run.retry("a").complete("check", verdict={"size": 3})
+        assert run.open == ["after"] and run.variables == {"ok": 3} and run.incidents == []

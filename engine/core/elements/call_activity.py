@@ -52,7 +52,7 @@ class CallActivity(Activity):
         try:
             values = outward(run, owner.scope, node, _given_back(run, owner, node, config, scope))
         except (ExpressionError, CannotGoOn) as error:
-            run.fail(owner, error)  # at the activity: a retry calls again, as that of any other activity does its work again
+            run.fail(owner, error, again=True)  # a retry calls again, as that of any other activity does its work again
             return
         run.assign(owner.scope, values, node.id)
         if node.id in owner.scope.definition.compensable:

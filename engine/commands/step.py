@@ -129,10 +129,9 @@ def _locked(conn: Connection, step: Step, *, lean: bool = True) -> Taken | Rejec
         if refused is not None or loaded is None:
             return refused or Rejected(Refusal.NOT_FOUND)
         try:
-            loaded, change = _with_what_it_needs(conn, step, loaded)
+            loaded, change, at = _write(conn, step, *_with_what_it_needs(conn, step, loaded))
         except DefinitionRefused as refusal:
             return Rejected(Refusal.UNSUPPORTED, str(refusal), problems=refusal.problems, item_id=step.leaf_id)
-        change, at = _write(conn, step, loaded, change)
         if step.audit is not None:
             note(conn, step.audit, tenant_id=change.snapshot.tenant_id, actor=step.actor, at=at)
     return Taken(loaded, change.effects, at)
@@ -160,16 +159,19 @@ def _read_again(conn: Connection, step: Step, *, whole: bool) -> Loaded:
     return loaded
 
 
-def _write(conn: Connection, step: Step, loaded: Loaded, change: Change) -> tuple[Change, datetime]:
-    """The root's lock keeps everything as it was loaded but the definitions that are called: these are found again."""
+def _write(conn: Connection, step: Step, loaded: Loaded, change: Change) -> tuple[Loaded, Change, datetime]:
+    """The root's lock keeps everything as it was loaded but the definitions that are called: these are found again.
+
+    Another version may need more of the case than the one before.
+    """
     for _ in range(LOOKS):
         at = write(conn, change)
         if at is not None:
-            return change, at
+            return loaded, change, at
         if not change.called:
             break
         forget(change.called)
-        change = plan(conn, step, loaded)
+        loaded, change = _with_what_it_needs(conn, step, loaded)
     raise InvariantBroken(f"{step.kind} {step.leaf_id}: expected its guards to hold under the root's lock, found them stale")
 
 

@@ -26,7 +26,7 @@ from engine.expressions import parse
 from tests.cast import ADA, BO, OP, engage
 from tests.commands.cases import acquired, deployed, kinds, places, started, status, the_task, variables
 from tests.conftest import Clock
-from tests.core.models import boundary, call, catch, error_end, escalation_end, model, service, several, user
+from tests.core.models import boundary, call, catch, error_end, escalation_end, inc, model, par, service, several, user
 
 Connection = psycopg.Connection[Any]
 
@@ -113,6 +113,19 @@ def test_a_newer_version_is_called_from_its_deployment_on_although_the_older_one
     another = started(conn, "order").instance_id
     found = [row(conn, "SELECT definition_id FROM process_instance WHERE id = %s", _called(conn, root))[0] for root in (one_case, another)]
     assert found == [before, after]
+
+
+def test_a_newer_version_that_needs_more_of_the_case_than_the_older_one_is_called_all_the_same(conn: Connection) -> None:
+    chains = "start -> par -> first -> ask -> inc -> end", "par -> second -> inc"
+    deployed(conn, named("order", model(*chains, par=par(), inc=inc(), first=MINE, second=MINE, ask=call("check"))))
+    deployed(conn, CHECK)
+    roots = [started(conn, "order").instance_id for _ in range(2)]
+    first, second = (the_task(conn, "first", instance_id=root) for root in roots)
+    complete_task(conn, first, actor=ADA, variables={}, request_id=None)  # from here on this process knows what it calls
+    at_once = deployed(conn, named("check", model("start -> end")), version=2)
+    complete_task(conn, second, actor=ADA, variables={}, request_id=None)
+    assert row(conn, "SELECT definition_id FROM process_instance WHERE id = %s", _called(conn, roots[1])) == (at_once,)
+    assert places(conn, roots[1]) == [("inc", "joining"), ("second", "waiting")]
 
 
 @pytest.mark.parametrize("what", ["suspended", "deleting", "missing"])

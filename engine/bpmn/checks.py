@@ -11,9 +11,11 @@ from engine.bpmn import ad_hoc, compensation, names
 from engine.bpmn.context import named
 from engine.bpmn.definition import (
     BoundaryConfig,
+    CallConfig,
     CatchConfig,
     Flow,
     MessageConfig,
+    MultiInstance,
     Node,
     ReceiveTaskConfig,
     ScriptConfig,
@@ -296,8 +298,14 @@ def _boundaries_that_never_occur(structure: Structure) -> None:
         if _takes_no_time(host):
             what = f"{named(element)} never occurs: {activity} is done as soon as it begins"
             structure.context.warn(element, what, "an activity that waits for something")
-        elif config.escalation is not None and not structure.table[host.id].container:
+        elif config.escalation is not None and not (structure.table[host.id].container or _may_escalate(host)):
             structure.context.warn(element, f"{named(element)} never occurs: {activity} throws no escalation", "a subprocess")
+
+
+def _may_escalate(node: Node) -> bool:
+    """Without flow elements of its own: what it calls does (10.3.6), or the instances of its loop (10.3.8.2)."""
+    throws = node.loop.throws if isinstance(node.loop, MultiInstance) else ()
+    return isinstance(node.config, CallConfig) or any(event.escalation is not None for event in throws)
 
 
 def _takes_no_time(node: Node) -> bool:

@@ -189,3 +189,24 @@ def test_several_that_are_thrown_are_read_each() -> None:
     one, two = found.nodes["y"].config.parts
     assert (one.signal.name.text, one.message, two.message.name.text, two.signal) == ("G", None, "M", None)
     assert not found.parts
+
+
+def test_an_escalation_at_the_border_of_a_call_or_of_a_loop_that_throws_one_is_not_warned_about() -> None:
+    event = '<boundaryEvent id="b" attachedToRef="x"><escalationEventDefinition/></boundaryEvent>'
+    assert read(around('<callActivity id="x" calledElement="other"/>', more=event)).warnings == ()
+    loop = (
+        '<multiInstanceLoopCharacteristics behavior="None" noneBehaviorEventRef="{}"><loopCardinality>2</loopCardinality>'
+        "</multiInstanceLoopCharacteristics>"
+    )
+    roots = (
+        '<escalation id="cheap" escalationCode="CHEAP"/><signal id="sig" name="S"/>'
+        '<escalationEventDefinition id="said" escalationRef="cheap"/><signalEventDefinition id="told" signalRef="sig"/>'
+    )
+    assert read(around(f'<userTask id="x">{loop.format("said")}</userTask>', more=event, root=roots)).warnings == ()
+    (warning,) = read(around(f'<userTask id="x">{loop.format("told")}</userTask>', more=event, root=roots)).warnings
+    assert "throws no escalation" in warning.what
+
+
+def test_a_process_that_is_called_as_a_prefix_of_the_file_is_named_is_called() -> None:
+    for text, called in (("other", "other"), ("other:check", "check"), ("nowhere:check", "nowhere:check")):
+        assert definition(around(f'<callActivity id="x" calledElement="{text}"/>')).nodes["x"].config.process.text == called

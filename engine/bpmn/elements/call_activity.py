@@ -52,7 +52,7 @@ def _process(element: Element, context: Context) -> Expression | None:
         context.problem(element, f"{named(element)} says nowhere what it calls", why)
         return None
     prefix, _, name = text.partition(":")
-    text = name if prefix in element.nsmap and "{" not in text else text
+    text = name if name and prefix in element.nsmap and "{" not in text else text
     return _short(element, context.expression(element, text, _where(element)), context)
 
 

@@ -46,7 +46,7 @@ def delete_version(
         return Rejected(Refusal.NOT_ALLOWED)
     reason = reason.strip()
     if not reason or len(reason) > MAX_REASON or "\x00" in reason:
-        problem = FieldProblem("reason", f"expected 1 to {MAX_REASON} characters of text, found {len(reason)}")
+        problem = FieldProblem("reason", f"expected a reason of 1 to {MAX_REASON} characters, found {len(reason)}")
         return Rejected(Refusal.INVALID, problem.message, problems=(problem,), item_id=definition_id)
     request = request_for(actor, request_id, "delete_version", definition_id, reason)
     try:
@@ -102,7 +102,8 @@ def _refusal(found: Mapping[str, Any], definition_id: UUID) -> Rejected | None:
     running = found["running"]
     if running:
         many = f"{running:,}{' or more' if running == COUNTED else ''} instance{'s' if running > 1 else ''}"
-        text = f"{many} of version {found['version']} of {found['key']} still run{'' if running > 1 else 's'}; cancel or finish them first"
+        which = f"{many} of version {found['version']} of {found['key']}"
+        text = f"{which} still runs; cancel or finish it first" if running == 1 else f"{which} still run; cancel or finish them first"
         return Rejected(Refusal.DEFINITION_IN_USE, text, item_id=definition_id)
     return None
 

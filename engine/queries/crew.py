@@ -104,6 +104,7 @@ class OpenSubscription:
     message_name: str
     correlation_key: str
     element_id: str
+    definition_id: UUID
     definition_key: str
     definition_name: str
     version: int
@@ -195,7 +196,7 @@ SELECT {capped("SELECT 1 FROM delivery WHERE tenant_id = :tenant AND status = 'a
 """
 
 SUBSCRIPTIONS = """
-SELECT s.id, s.kind, s.message_name, s.correlation_key, s.element_id, d.key AS definition_key,
+SELECT s.id, s.kind, s.message_name, s.correlation_key, s.element_id, s.definition_id, d.key AS definition_key,
        coalesce(nullif(d.name, ''), d.key) AS definition_name, d.version, s.instance_id, i.business_key, s.created_at
   FROM subscription AS s
   JOIN process_definition AS d ON d.id = s.definition_id

@@ -34,6 +34,7 @@ def test_what_is_being_compensated_is_named_beside_the_task_that_does_it(client_
     waiting = part(olga, here, "why")
     assert "Compensation of Reserve a seat It is being compensated" in waiting
     assert "Reserve seats It is being compensated" in waiting
+    assert "Free the seat of Bo Ada" in waiting and "${" not in waiting
     assert "this should not be" not in waiting
 
     done(committed_db, "no_seat")
@@ -42,6 +43,7 @@ def test_what_is_being_compensated_is_named_beside_the_task_that_does_it(client_
         "Book the trip was cancelled: what it had completed is compensated",
         "Reserve seats is being compensated",
         "Reserve a seat is compensated",
+        "completed Free the seat of Bo",
         "All of them asked to compensate 1 completed activity",
     ):
         assert sentence in page, sentence

@@ -65,3 +65,12 @@ def test_a_deleted_version_is_not_the_latest_and_the_one_before_is(
     assert "older version" not in client_for("olga").get(PAGE).text
     started_now = olga.post("/process-definitions/wait_for_an_answer/start", {})
     assert started_now.json["version"] == 1
+
+
+def test_the_question_says_how_many_instances_stand_in_the_way(client_for: Client, committed_db: psycopg.Connection) -> None:
+    deployed(committed_db, "wait_for_an_answer")
+    started(committed_db, "wait_for_an_answer")
+    olga = client_for("olga")
+    assert "1 instance runs by it: until that has ended it is refused." in olga.get(f"{PAGE}?delete=1").text
+    started(committed_db, "wait_for_an_answer")
+    assert "2 instances run by it: until they have ended it is refused." in olga.get(f"{PAGE}?delete=1").text

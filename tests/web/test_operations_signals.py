@@ -27,6 +27,7 @@ def test_who_waits_for_a_signal_is_told_so_on_its_page_and_among_the_subscriptio
     assert "Besides, Stop: Waits for the next signal ALARM" in sentence(olga, here)
     page = words(olga.get("/operations/messages").text)
     assert "ALARM signal" in page and "ALL CLEAR A signal" in page and "starts Evacuation, 1" in page
+    assert "starts Evacuation, 1 On alarm" in page and "Party, 1 Stop" in page and "on_alarm" not in page
     assert "Waits for signal ALL CLEAR A , signal ALARM" in words(olga.get(f"/operations/instances/{here}").text)
 
 

@@ -139,6 +139,7 @@ def _instance(instance_id: UUID) -> dict[str, Any]:
         "instance": found,
         "tokens": tokens,
         "tasks": tasks,
+        "task_names": {task.id: task.name for task in tasks},
         "work": work,
         "incidents": incidents,
         "subscriptions": subscriptions,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from engine.bpmn.definition import BoundaryConfig, Node, ProcessDefinition
+from webapp.operations.event_words import event_words, kind_with_event
 
 KIND_WORDS = {
     "start_event": "Start",
@@ -35,7 +36,7 @@ KIND_WORDS = {
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One element. `leads_to`: (name of the flow or "", name of the next element)."""
+    """One element. `leads_to`: (name of the flow or "", name of the next element). `event`: of an event at a border, in words."""
 
     id: str
     name: str
@@ -43,6 +44,7 @@ class Step:
     depth: int
     leads_to: tuple[tuple[str, str], ...]
     attached_to: str | None = None
+    event: str = ""
 
 
 def outline(model: ProcessDefinition) -> tuple[Step, ...]:
@@ -55,7 +57,9 @@ def outline(model: ProcessDefinition) -> tuple[Step, ...]:
 
     def visit(scope: str | None, depth: int) -> None:
         inside = inner.get(scope, [])
-        waiting = [model.nodes[start] for start in model.starts.get(scope, ())] + [node for node in inside if not node.incoming]
+        starts = [model.nodes[start] for start in model.starts.get(scope, ())]
+        # What starts an instance behind a gateway comes after that gateway.
+        waiting = [node for node in starts if not node.incoming] + [node for node in inside if not node.incoming]
         queue = [node for node in waiting if node.kind != "boundary_event"] + inside
         while queue:
             node = queue.pop(0)
@@ -78,13 +82,18 @@ def name_of(node: Node) -> str:
 
 def _step(model: ProcessDefinition, node: Node, depth: int) -> Step:
     leads_to = tuple((model.flows[flow].name, name_of(model.nodes[model.flows[flow].target])) for flow in node.outgoing)
-    host = name_of(model.nodes[node.config.attached_to]) if isinstance(node.config, BoundaryConfig) else None
+    if node.id in model.links:
+        leads_to = (("", name_of(model.nodes[model.links[node.id]])),)
+    host, event = None, ""
+    if isinstance(node.config, BoundaryConfig):
+        host = name_of(model.nodes[node.config.attached_to])
+        event = event_words(model, node) + ("" if node.config.interrupting or node.config.compensate else ", without stopping it")
     if isinstance(node.config, BoundaryConfig) and node.config.compensate:
         undo = model.compensable[node.config.attached_to]
         leads_to = (("to undo it", name_of(model.nodes[undo.handler or ""])),)
-    return Step(node.id, name_of(node), _kind(node), depth, leads_to, host)
+    return Step(node.id, name_of(node), _kind(model, node), depth, leads_to, host, event)
 
 
-def _kind(node: Node) -> str:
-    words = KIND_WORDS.get(node.kind, node.kind.replace("_", " ").capitalize())
+def _kind(model: ProcessDefinition, node: Node) -> str:
+    words = kind_with_event(model, node) or KIND_WORDS.get(node.kind, node.kind.replace("_", " ").capitalize())
     return f"{words}, only to undo" if node.for_compensation and node.kind != "event_subprocess" else words

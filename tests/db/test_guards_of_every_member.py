@@ -63,6 +63,7 @@ class Case:
     other_task: UUID
     child: UUID
     executions: tuple[UUID, UUID] = (UUID(int=0), UUID(int=0))  # in the scope, and in the inner one
+    open_subscription: UUID | None = None
     leaf: UUID | None = None
     fence: Any = None
     parameters: Mapping[str, Any] = field(default_factory=dict)
@@ -92,7 +93,9 @@ def case(conn: Connection, *, called: bool = False) -> Case:
     child = rows.instance(conn, definition, root_id=root, parent_id=key)
     execution = {"instance_id": key, "element_id": "a", "number": 1}
     executions = tuple(rows.insert(conn, "completed_execution", scope_id=place, **execution) for place in (scope, inner))
-    return Case(conn, key, root, definition, scope, tokens, inner, task, child, executions)
+    case = {"instance_id": key, "root_id": root, "definition_id": definition, "token_id": tokens["other"]}
+    waits = rows.insert(conn, "subscription", kind="catch", message_name="N", element_id="other", **case)
+    return Case(conn, key, root, definition, scope, tokens, inner, task, child, executions, waits)
 
 
 # ---- what a write may do, each alone
@@ -139,6 +142,7 @@ MEMBERS: Mapping[str, tuple[Callable[[Case], Effects], str]] = {
     "job": (lambda c: _effects(c, jobs=[NewJob(new_id(), "service", "score", c.tokens["moved"], "b")]), "job"),
     "external task": (lambda c: _effects(c, external_tasks=[NewExternalTask(new_id(), "x", c.tokens["moved"], "b")]), "external_task"),
     "subscription": (lambda c: _effects(c, subscriptions=[NewSubscription(new_id(), c.tokens["moved"], "b", "M", "k")]), "subscription"),
+    "gone subscription": (lambda c: _effects(c, gone_subscriptions=[c.open_subscription]), "subscription"),
     "delivery": (lambda c: _effects(c, deliveries=[NewDelivery(new_id(), "http", "x", "b", {})]), "delivery"),
     "incident": (lambda c: _effects(c, incidents=[NewIncident(new_id(), c.tokens["moved"], "b", "no_flow", "?")]), "incident"),
     "resolved": (lambda c: _effects(c, resolved_incidents_of=[c.tokens["stuck"]]), "incident"),

@@ -23,10 +23,9 @@ SEARCHED = ("engine/db", "engine/commands")
 _ALIAS = r"(?:(?:\w+|\{\w+\})\.)?"
 _VALUE = r"(?:%\(\w+\)s|%s|\w+\.\w+)"
 _STATUS = rf"{_ALIAS}status (?:COLLATE \\?\"C\\?\" )?(?:(?:=|<>) '\w+'|IN \('[^)]*'\))"
-_AT = "(SELECT baton_clock() AS at) go WHERE"
-_CASE = (
+_GO = (
     "(SELECT %(tenant_id)s::text AS tenant_id, %(instance_id)s::uuid AS instance_id, %(root_id)s::uuid AS root_id,"
-    " %(definition_id)s::uuid AS definition_id, baton_clock() AS at) go, jsonb_"
+    " %(definition_id)s::uuid AS definition_id, baton_clock() AS at) go"
 )
 
 _ANY_CAUSE = "cause AS (SELECT %(definition_id)s::uuid AS id)"
@@ -53,8 +52,8 @@ RULES: tuple[tuple[str, re.Pattern[str], str], ...] = tuple(
         ("expiry", rf"\s*\bAND {_ALIAS}(?:lease_)?expires_at [<>]=? baton_now\(\)", ""),
         ("expiry", rf"(?<=EXISTS \(SELECT FROM message m WHERE ){_ALIAS}expires_at [<>]=? baton_now\(\) AND ", ""),
         ("attempts", rf"\s*\bAND {_ALIAS}attempts < {_ALIAS}max_attempts", ""),
-        ("guard member", r"\b(FROM|USING) go WHERE", rf"\1 {_AT}"),
-        ("guard member", r"\bFROM go, jsonb_", f"FROM {_CASE}"),
+        ("guard member", r"\b(FROM|USING) go WHERE", rf"\1 {_GO} WHERE"),
+        ("guard member", r"\bFROM go, jsonb_", f"FROM {_GO}, jsonb_"),
         # The same for what hangs from a leaf alone: a member that runs though the guard returned no row.
         ("guard member", r"\bFROM (leaf|back)\b(?! WHERE)", r"FROM \1 RIGHT JOIN (SELECT 1) one ON true"),
         ("guard member", r"\b(FROM|USING) root WHERE", r"\1 (SELECT 1) root WHERE"),

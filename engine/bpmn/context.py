@@ -37,6 +37,7 @@ class Context:
     event_definitions: dict[str, Element] = field(default_factory=dict)  # those beside the processes, by id
     signals: dict[str, Element] = field(default_factory=dict)
     resources: dict[str, Element] = field(default_factory=dict)
+    operations: dict[str, Element] = field(default_factory=dict)
     _read: set[tuple[Element, str]] = field(default_factory=set)  # holding the element keeps its identity
     _unread: set[tuple[Element, str]] = field(default_factory=set)  # warned about
     _copies: list[tuple[Element, Element]] = field(default_factory=list)  # what was read in place of what stands in the file

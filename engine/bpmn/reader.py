@@ -11,7 +11,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
-from engine.bpmn import checks, compensation, data, elements, global_tasks, lanes, loops, multiple, names, support, unread
+from engine.bpmn import checks, compensation, data, elements, global_tasks, lanes, loops, multiple, names, operations, support, unread
 from engine.bpmn.conditions import condition
 from engine.bpmn.context import Context, named
 from engine.bpmn.definition import BoundaryConfig, CatchConfig, EventGatewayConfig, Flow, Node, Problem, ProcessDefinition, ThrowConfig
@@ -96,6 +96,7 @@ def _read_file(file: str, content: bytes, context: Context) -> list[ProcessDefin
     context.escalations = {child.get("id", ""): child for child in names.bpmn(root, "escalation")}
     context.signals = {child.get("id", ""): child for child in names.bpmn(root, "signal")}
     context.resources = {child.get("id", ""): child for child in names.bpmn(root, "resource")}
+    context.operations = operations.index(root)
     context.data, context.lanes = data.index(root), lanes.assigning(root, context)
     resolve_event_definitions(root, processes, context)
     name_flows(root, processes)

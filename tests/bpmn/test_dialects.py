@@ -131,6 +131,36 @@ def test_output_parameters_of_an_expression_are_refused_and_not_dropped(node: st
     assert only_problem(around(node.replace("{}", mapped))).what.endswith("'x' has output parameters")
 
 
+# ---- what the standard itself says of who does the work
+
+
+OFFERED = '<interface id="i" name="Stock"><operation id="o" name="Reserve goods"/><operation id="unnamed"/></interface>'
+
+
+@pytest.mark.parametrize("tag", ["serviceTask", "sendTask"])
+@pytest.mark.parametrize(
+    ("attributes", "handler", "warning"),
+    [
+        (
+            'operationRef="o" implementation="##WebService"',
+            "Reserve goods",
+            "has the operation 'Reserve goods', and services are not called",
+        ),
+        ('implementation="${services.reserve}"', "services.reserve", "has the implementation services.reserve, which is not run"),
+    ],
+)
+def test_an_operation_or_a_named_implementation_is_a_handler(tag: str, attributes: str, handler: str, warning: str) -> None:
+    data = around(f'<{tag} id="x" {attributes}/>', root=OFFERED)
+    assert config(data) == ServiceTaskConfig("handler", handler)
+    (warned,) = read(data).warnings
+    assert warned.what.startswith(f"{tag} 'x' {warning}")
+
+
+@pytest.mark.parametrize("attributes", ["", 'implementation="##WebService"', 'implementation="Java"', 'operationRef="unnamed"'])
+def test_a_task_that_says_nowhere_what_it_does_stays_refused(attributes: str) -> None:
+    assert only_problem(around(f'<serviceTask id="x" {attributes}/>', root=OFFERED)).what == "serviceTask 'x' says nowhere what it does"
+
+
 # ---- who a task is for, and until when
 
 
@@ -235,3 +265,13 @@ def test_a_date_that_is_counted_from_now_is_a_duration(attribute: str, text: str
 @pytest.mark.parametrize("text", ["dateTime().plusDays(1).plusMonths(1)", "dateTime().plusDays(1).plusDays(1)", "dateTime().minusDays(1)"])
 def test_other_sums_of_dates_are_refused(text: str) -> None:
     assert only_problem(user_task("", f'camunda:dueDate="${{{text}}}"')).what.startswith("dueDate of userTask 'x' is not an expression")
+
+
+@pytest.mark.parametrize(("text", "example"), [("approved", "${approved}"), ("amount over 1000", "${amount > 1000}")])
+def test_a_condition_that_is_a_plain_text_is_refused_with_what_may_be_meant(text: str, example: str) -> None:
+    ways = f'<sequenceFlow id="f2" sourceRef="x" targetRef="e"><conditionExpression>{text}</conditionExpression></sequenceFlow>'
+    rest = '<sequenceFlow id="f3" sourceRef="x" targetRef="e"/><endEvent id="e"/>'
+    start = '<startEvent id="s"/><sequenceFlow id="f1" sourceRef="s" targetRef="x"/><exclusiveGateway id="x" default="f3"/>'
+    problem = only_problem(file_of(start + ways + rest))
+    assert problem.what == f"the condition of sequenceFlow 'f2' is the text {text!r}"
+    assert problem.why == f"an expression that is true or false, such as {example}"

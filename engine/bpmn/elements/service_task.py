@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from engine.bpmn import java, names
+from engine.bpmn import java, names, operations
 from engine.bpmn.context import MAX_NAME, Context, named
 from engine.bpmn.definition import ScriptConfig, ServiceTaskConfig
 from engine.bpmn.mappings import inputs, outputs
@@ -84,6 +84,8 @@ def _binding(element: Element, context: Context) -> tuple[str, str] | None:
             context.warn(element, f"the type {kind!r} of {named(element)} is not read", "the process runs as if it were not there")
         name = java.handler(element, context)
         return None if name is None else _named("handler", name, "binding to Java", element, context)
+    if kind is None and (name := operations.handler(element, context)) is not None:
+        return _named("handler", name, "operation", element, context)
     if kind is not None:
         context.problem(element, f"{named(element)} has the type {kind!r}", f"one of {WAYS}")
     else:

@@ -210,6 +210,8 @@ def _items_still(run: Run, body: Scope, node: Node) -> Sequence[Any] | None:
     if items is not None and len(items) <= counters["begun"]:
         what = f"{node.name or node.id}: expected the collection to keep its {counters['total']:,} items, found {len(items):,}"
         raise CannotGoOn("expression", what)
+    if items is not None:  # those that this step may begin
+        _can_be_kept(items[counters["begun"] : counters["begun"] + BATCH], node, node.loop)
     return items
 
 

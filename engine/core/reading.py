@@ -10,7 +10,7 @@ from typing import Any
 from engine.bpmn.times import parse_due
 from engine.core.run import CannotGoOn, Run
 from engine.core.state import Names, Token
-from engine.core.values import typed
+from engine.core.values import Variable, typed
 from engine.expressions import Expression
 from engine.expressions.values import Scope as Evaluation
 from engine.expressions.values import text
@@ -93,13 +93,17 @@ def plain(value: Any, what: str) -> Any:
         raise CannotGoOn("expression", f"{what}: {error}") from error
 
 
-def typed_inputs(values: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """Inputs as a job carries them: name -> {type, value}."""
-    carried = {}
+def typed_inputs(values: Mapping[str, Any]) -> dict[str, Variable]:
+    """Inputs as variables."""
+    inputs = {}
     for name, value in values.items():
         try:
-            variable = typed(value)
+            inputs[name] = typed(value)
         except TypeError as error:
             raise CannotGoOn("expression", f"input {name}: {error}") from error
-        carried[name] = {"type": variable.type, "value": variable.value}
-    return carried
+    return inputs
+
+
+def carried(inputs: Mapping[str, Variable]) -> dict[str, dict[str, Any]]:
+    """Inputs as a job carries them: name -> {type, value}."""
+    return {name: {"type": variable.type, "value": variable.value} for name, variable in inputs.items()}

@@ -63,7 +63,7 @@ class NeedsVariables(Exception):
 
 
 def typed(value: Any) -> Variable:
-    """A plain Python or JSON value with the type that it shows. Raises TypeError for what JSON cannot carry."""
+    """A plain Python or JSON value with the type that it shows. Raises TypeError for what cannot be stored: no JSON, a number too large."""
     match value:
         case Variable():
             return value
@@ -74,7 +74,7 @@ def typed(value: Any) -> Variable:
         case str():
             return Variable("string", value)
         case int():
-            return Variable("integer", value)
+            return Variable("integer", _within_64_bits(value))
         case float():
             return Variable("double", value)
         case Decimal():
@@ -180,9 +180,17 @@ def _plain(value: Any) -> Any:
             return [_plain(item) for item in value]
         case Variable():
             return value.value
-        case None | bool() | str() | int() | float():
+        case None | bool() | str() | float():
             return value
+        case int():
+            return _within_64_bits(value)
     return typed(value).value
+
+
+def _within_64_bits(value: int) -> int:
+    if -MAX_INTEGER <= value <= MAX_INTEGER:
+        return value
+    raise TypeError(f"expected a whole number within 64 bits, found one of {value.bit_length()} bits")
 
 
 def _inside(value: Any) -> Any:

@@ -1,10 +1,12 @@
 """Where variables live, embedded subprocesses, and how an instance ends (10.4, 13.3.4)."""
 
+from dataclasses import replace
 from datetime import UTC, date, datetime
 from decimal import Decimal
 
 from engine.core.values import Variable
-from tests.core.models import boundary, end, model, par, service, start, sub
+from engine.expressions import parse
+from tests.core.models import ad_hoc, boundary, end, model, par, script, service, start, sub, user
 from tests.core.world import World
 
 INNER = model(
@@ -178,3 +180,20 @@ def test_starting_at_a_message_or_timer_start_event_says_so() -> None:
     run = World(model("start -> a -> end", "start_m -> a"), business_key="k-1").start("start_m", "message", x=1)
     assert run.tasks == ["a"]
     assert run.events[0].data == {"what": "message", "business_key": "k-1"}
+
+
+def test_a_number_of_more_than_64_bits_cannot_be_kept_wherever_an_expression_makes_it() -> None:
+    big = "${n * 4}"
+    box = ad_hoc()
+    given = replace(box, config=replace(box.config, inputs=(("m", parse(big)),)))
+    kept = service(outputs={"m": big})
+    chains = "start -> a -> end", "begin -> w -> over"
+    for node in (script(big, "m"), sub({"m": big}), given, service(inputs={"m": big}), kept):
+        inside = {"a": "begin w over"} if node.kind == "subprocess" else {"a": "w"} if node.kind == "ad_hoc_subprocess" else {}
+        elements = {"begin": start(), "over": end()} if node.kind == "subprocess" else {}
+        used = chains if elements else chains[:1]
+        run = World(model(*used, a=node, w=user(), inside=inside, **elements)).start(n=2**62)
+        if node is kept:
+            run.complete("a")
+        (incident,) = run.incidents
+        assert (incident.element_id, incident.kind) == ("a", "expression") and "within 64 bits, found one of 65 bits" in incident.message

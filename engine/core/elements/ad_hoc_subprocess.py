@@ -16,11 +16,10 @@ from engine.bpmn.definition import AdHocConfig, Node, ProcessDefinition
 from engine.core.activity import Activity
 from engine.core.data import declare
 from engine.core.event_subprocesses import listen
-from engine.core.reading import inputs_of, many_of, truth_of
+from engine.core.reading import inputs_of, many_of, truth_of, typed_inputs
 from engine.core.registry import behaviour_of, register
 from engine.core.run import CannotGoOn, Run
 from engine.core.state import Scope, Token
-from engine.core.values import typed
 
 
 class AdHocSubprocess(Activity):
@@ -29,7 +28,7 @@ class AdHocSubprocess(Activity):
     def begin(self, run: Run, token: Token, node: Node) -> None:
         config = cast(AdHocConfig, node.config)
         chosen = _chosen(run, token, node)
-        inputs = {name: typed(value) for name, value in inputs_of(run, token, config.inputs).items()}
+        inputs = typed_inputs(inputs_of(run, token, config.inputs))
         scope = run.add_scope(token.scope, token, node.id)
         scope.count(todo=chosen, enough=False)
         run.assign_here(scope, inputs, node.id)

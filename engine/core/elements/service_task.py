@@ -11,7 +11,7 @@ from engine.core.activity import Activity
 from engine.core.data import outward
 from engine.core.deliveries import task_delivery
 from engine.core.effects import NewExternalTask, NewJob
-from engine.core.reading import inputs_of, number_of, typed_inputs
+from engine.core.reading import carried, inputs_of, number_of, typed_inputs
 from engine.core.registry import register
 from engine.core.run import CannotGoOn, Run
 from engine.core.snapshot import Completed
@@ -38,7 +38,7 @@ class ServiceTask(Activity):
         config = cast(ServiceTaskConfig, node.config)
         payload: dict[str, Any] = {}
         if config.inputs:
-            payload["inputs"] = typed_inputs(inputs_of(run, token, config.inputs))
+            payload["inputs"] = carried(typed_inputs(inputs_of(run, token, config.inputs)))
         priority = NORMAL_PRIORITY
         if config.priority is not None:
             priority = number_of(config.priority, run.names(token.scope), "a priority", default=NORMAL_PRIORITY, largest=9)

@@ -4,11 +4,10 @@ from engine.bpmn.definition import Node, SubprocessConfig
 from engine.core.activity import Activity
 from engine.core.data import declare
 from engine.core.event_subprocesses import listen
-from engine.core.reading import inputs_of
+from engine.core.reading import inputs_of, typed_inputs
 from engine.core.registry import register
 from engine.core.run import CannotGoOn, Run
 from engine.core.state import Token
-from engine.core.values import typed
 
 
 class Subprocess(Activity):
@@ -19,7 +18,7 @@ class Subprocess(Activity):
         if len(starts) != 1:
             raise CannotGoOn("unsupported", f"subprocess {node.name or node.id}: expected one start event, found {len(starts)}")
         config = node.config if isinstance(node.config, SubprocessConfig) else SubprocessConfig()
-        inputs = {name: typed(value) for name, value in inputs_of(run, token, config.inputs).items()}
+        inputs = typed_inputs(inputs_of(run, token, config.inputs))
         scope = run.add_scope(token.scope, token, node.id)
         run.assign_here(scope, inputs, node.id)
         declare(run, scope, node)

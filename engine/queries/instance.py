@@ -150,12 +150,15 @@ class SubscriptionRow:
 
 @dataclass(frozen=True, slots=True)
 class Called:
+    """`incidents`: those of the called instance itself, not of what that one calls."""
+
     id: UUID
     definition_key: str
     definition_name: str
     version: int
     status: str
     business_key: str | None
+    incidents: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -347,7 +350,8 @@ SELECT s.id, s.kind, s.token_id, s.element_id, s.message_name, s.correlation_key
 """
 
 CALLED = """
-SELECT i.id, d.key AS definition_key, coalesce(nullif(d.name, ''), d.key) AS definition_name, d.version, i.status, i.business_key
+SELECT i.id, d.key AS definition_key, coalesce(nullif(d.name, ''), d.key) AS definition_name, d.version, i.status, i.business_key,
+       (SELECT count(*)::int FROM incident AS n WHERE n.instance_id = i.id) AS incidents
   FROM process_instance AS i JOIN process_definition AS d ON d.id = i.definition_id
  WHERE i.root_id = (SELECT root_id FROM process_instance WHERE id = :id) AND i.parent_id = :id
  ORDER BY i.status <> 'running', i.started_at DESC, i.id DESC LIMIT 200

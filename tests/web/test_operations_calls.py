@@ -57,3 +57,12 @@ def test_a_call_of_nothing_is_warned_about_fails_and_is_retried_once_it_is_there
     again = olga.post(f"/operations/failed/token/{token}/retry", {"attempts": "1", "request_id": "r"})
     assert again.status_code == 303, words(again.text)
     assert "Waits for Check, version 1" in words(olga.get(f"/operations/instances/{here}/part?part=why").text)
+
+
+def test_the_page_of_a_caller_says_that_what_it_called_has_an_incident(client_for: Client, committed_db: psycopg.Connection) -> None:
+    deployed(committed_db, "an_order_calls_a_check")
+    here = started(committed_db, "order")  # without an amount: what it calls first cannot compute
+    olga = client_for("olga")
+    why = words(olga.get(f"/operations/instances/{here}/part?part=why").text)
+    assert "Waits for Add the tax, version 1" in why and "It has an incident." in why
+    assert "running, 1 incident" in words(olga.get(f"/operations/instances/{here}").text)

@@ -36,6 +36,9 @@ def test_what_is_being_compensated_is_named_beside_the_task_that_does_it(client_
     assert "Reserve seats It is being compensated" in waiting
     assert "Free the seat of Bo Ada" in waiting and "${" not in waiting
     assert "this should not be" not in waiting
+    task = one(committed_db, "SELECT id FROM user_task WHERE element_id = 'no_seat'")
+    page = re.sub(r"\s+", " ", re.sub(r"<[^>]+>", "", client_for("ada").get(f"/tasks/{task}").text))
+    assert "Now: Free the seat of Bo" in page and "The process gave this to you" in page and "engine" not in page
 
     done(committed_db, "no_seat")
     page = re.sub(r"\s+", " ", re.sub(r"<[^>]+>", "", olga.get(f"/operations/instances/{here}").text))

@@ -126,8 +126,8 @@ def _go_on(run: Run, scope: Scope) -> None:
 
 def _next(run: Run, scope: Scope) -> None:
     run.turns.popleft()
-    if not scope.alive or scope.tokens or any(child.alive for child in scope.children):
-        return  # withdrawn meanwhile, or somebody is still at work, and comes back here when it is done
+    if not scope.alive or scope.tokens or scope.unseen or any(child.alive for child in scope.children):
+        return  # withdrawn meanwhile, or somebody is still at work, seen or not, and comes back here when it is done
     if scope.stored and not run.snapshot.whole and not run.executions.first_look(scope):
         raise NeedsWholeInstance(f"scope {scope.id} of {scope.element_id}: what is left to compensate was not loaded")
     left = scope.executions if scope.counters["compensating"] == "all" else ()
@@ -135,6 +135,8 @@ def _next(run: Run, scope: Scope) -> None:
         _undo(run, scope, max(left, key=lambda execution: execution.number))
     elif scope.owner is None:  # an instance of a looped activity
         assert scope.parent is not None  # it lies in the body of that
+        if scope.parent.stored and not run.snapshot.whole:  # a body that is compensating does not count its instances
+            raise NeedsWholeInstance(f"scope {scope.id} of {scope.element_id}: whether others beside it are being undone was not loaded")
         scope.alive = False
         _go_on(run, scope.parent)
     else:

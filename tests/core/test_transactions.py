@@ -7,12 +7,14 @@ from tests.core.models import (
     boundary,
     by_event,
     cancel_end,
+    end,
     error_end,
     model,
     on_event,
     par,
     service,
     several,
+    start,
     sub,
     throw,
     transaction,
@@ -304,3 +306,29 @@ def test_an_incident_in_a_transaction_goes_when_it_is_cancelled() -> None:
     run = run_of(definition).complete("a").complete("c")
     assert run.open == ["no_a"]
     assert run.complete("no_a").ended == "completed"
+
+
+def test_subprocesses_that_are_undone_side_by_side_are_all_undone_before_the_transaction_is_left() -> None:
+    definition = model(
+        "start -> tx -> end", "gone -> sorry -> end", "sx -> par1 -> s1 -> ex", "par1 -> s2 -> ex", "par1 -> c -> stop",
+        "b1 -> a1 -> w1 -> e1", "b2 -> a2 -> w2 -> e2", tx=transaction(), gone=boundary("tx", cancel=True), stop=cancel_end(),
+        s1=sub(), s2=sub(), **dict.fromkeys(("sx", "b1", "b2"), start()), **dict.fromkeys(("ex", "e1", "e2"), end()),
+        inside={"tx": "sx par1 s1 s2 c stop ex", "s1": "b1 a1 w1 e1", "s2": "b2 a2 w2 e2"}, handlers={"a1": "no_a1", "a2": "no_a2"},
+    )  # fmt: skip
+    run = run_of(definition).complete("a1").complete("a2").complete("c")
+    assert run.open == ["no_a1", "no_a2"]
+    assert run.complete("no_a1").open == ["no_a2"]
+    assert run.complete("no_a2").open == ["sorry"]
+
+
+def test_so_are_the_instances_of_a_subprocess_for_several() -> None:
+    definition = model(
+        "start -> tx -> end", "gone -> sorry -> end", "sx -> par1 -> s -> ex", "par1 -> c -> stop", "b -> a -> w -> e",
+        tx=transaction(), gone=boundary("tx", cancel=True), stop=cancel_end(), s=several(sub(), times="${2}"),
+        **dict.fromkeys(("sx", "b"), start()), **dict.fromkeys(("ex", "e"), end()),
+        inside={"tx": "sx par1 s c stop ex", "s": "b a w e"}, handlers={"a": "no_a"},
+    )  # fmt: skip
+    run = run_of(definition).complete("a").complete("a").complete("c")
+    assert run.open == ["no_a", "no_a"]
+    assert run.complete("no_a").open == ["no_a"]
+    assert run.complete("no_a").open == ["sorry"]

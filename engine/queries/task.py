@@ -94,17 +94,21 @@ TASK = f"""
     WHERE t.id = :id AND {task_visible("t", bind=bind)}
 """
 
-# A live task sees its scope and those around it, the nearest first; an ended one what its case knew when it ended.
+# A live task sees its scope and those around it, the nearest first; an ended one what its case knew when it ended,
+# with what its completion set and without what the same step set further on.
 LIVE_VARIABLES = """
     SELECT DISTINCT ON (v.name) v.name, v.type, v.value
     FROM token k JOIN scope s ON s.id = k.scope_id JOIN variable v ON v.scope_id = ANY (s.path)
     WHERE k.id = :token ORDER BY v.name, array_position(s.path, v.scope_id) DESC
 """
 STORED_VARIABLES = """
-    WITH ended AS (SELECT xid FROM history WHERE item_id = :task AND kind = 'task_completed' ORDER BY id DESC LIMIT 1),
+    WITH ended AS (SELECT id, xid FROM history WHERE item_id = :task AND kind = 'task_completed' ORDER BY id DESC LIMIT 1),
+    next_step AS (SELECT min(h.id) AS id FROM history h JOIN ended ON h.xid = ended.xid AND h.id > ended.id
+      WHERE h.instance_id = :instance AND h.kind <> 'variables_set'),
     told AS (
       SELECT h.id, h.data -> 'variables' AS variables FROM history h
       WHERE h.instance_id = :instance AND h.kind IN ('variables_set', 'instance_started') AND h.xid <= (SELECT xid FROM ended)
+        AND (h.xid < (SELECT xid FROM ended) OR h.id < coalesce((SELECT id FROM next_step), h.id + 1))
       ORDER BY h.id DESC LIMIT 1000)
     SELECT DISTINCT ON (e.key) e.key AS name, e.value ->> 'type' AS type, e.value -> 'value' AS value
     FROM told CROSS JOIN LATERAL jsonb_each(CASE WHEN jsonb_typeof(variables) = 'object' THEN variables ELSE '{}' END) e

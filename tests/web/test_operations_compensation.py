@@ -51,3 +51,17 @@ def test_what_is_being_compensated_is_named_beside_the_task_that_does_it(client_
     ):
         assert sentence in page, sentence
     assert olga.get(f"/operations/instances/{here}").status_code == 200
+
+
+def test_a_completed_task_shows_what_was_known_then_and_not_what_the_same_step_set_further_on(
+    client_for: Client, committed_db: psycopg.Connection
+) -> None:
+    deployed(committed_db, "compensation")
+    started(committed_db, "compensation", guests=["Eve", "Max"])
+    for element in ("hotel", "seat", "seat"):
+        done(committed_db, element)
+    done(committed_db, "agree", answer="no")
+    done(committed_db, "no_seat", told="by phone")
+    task = one(committed_db, "SELECT id FROM user_task WHERE element_id = 'no_seat' AND status = 'completed'")
+    page = re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", client_for("ada").get(f"/tasks/{task}").text))
+    assert "Free the seat of Max" in page and "guest Max" in page and "by phone" in page

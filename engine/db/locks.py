@@ -143,7 +143,7 @@ LEAF = {
     # The job that brings a signal, or a message that another case threw; its own columns may be those of no case at all.
     "reception": (
         "receiver AS MATERIALIZED (SELECT s.id FROM subscription s, root WHERE s.id = %(received_by)s FOR UPDATE OF s), "
-        + "go AS (DELETE FROM job l USING root, receiver WHERE l.id = %(leaf_id)s AND l.status = 'leased'"
+        + "go AS (DELETE FROM job l USING root, receiver WHERE l.id = %(leaf_id)s AND l.status COLLATE \"C\" = 'leased'"
         f" AND l.lease_number = %(fence)s RETURNING {_OF_PARAMETERS}, baton_clock() AS at)"
         + ", received AS (DELETE FROM subscription s USING go WHERE s.id = %(received_by)s)"
     ),
@@ -164,12 +164,12 @@ LEAF = {
 # has taken away meanwhile is not there; unlocked it would still be read from before the wait.
 START_SUBSCRIPTION = (
     "cause AS MATERIALIZED (SELECT d.id FROM definition d JOIN subscription l ON l.definition_id = d.id"
-    " WHERE l.id = %(leaf_id)s AND l.kind = 'start' FOR KEY SHARE OF l)"
+    " WHERE l.id = %(leaf_id)s AND l.kind COLLATE \"C\" = 'start' FOR KEY SHARE OF l)"
 )
 # The same where a case threw the message: its job ends with it.
 START_BY_THROW = (
     "receiver AS MATERIALIZED (SELECT d.id FROM subscription l JOIN definition d ON d.id = l.definition_id"
-    " WHERE l.id = %(received_by)s AND l.kind = 'start' FOR KEY SHARE OF l)"
+    " WHERE l.id = %(received_by)s AND l.kind COLLATE \"C\" = 'start' FOR KEY SHARE OF l)"
 )
 # Level 4 by a command that holds no root: one leased item ends its attempt. `before` is the row as the statement's
 # snapshot has it, for the event alone; status and lease number are compared on the row that is locked.

@@ -130,7 +130,7 @@ STARTS = {
     "start_by_message": [START_SUBSCRIPTION],
     "start_by_throw": [
         START_BY_THROW,
-        "cause AS (DELETE FROM job l USING receiver WHERE l.id = %(leaf_id)s AND l.status = 'leased'"
+        "cause AS (DELETE FROM job l USING receiver WHERE l.id = %(leaf_id)s AND l.status COLLATE \"C\" = 'leased'"
         " AND l.lease_number = %(fence)s RETURNING receiver.id)",
     ],
 }

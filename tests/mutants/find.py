@@ -83,8 +83,8 @@ MEMBERS: tuple[tuple[str, str, str, str], ...] = (
     (
         "engine/db/locks.py",
         "guard member",
-        "USING root, receiver WHERE l.id = %(leaf_id)s AND l.status = 'leased'",
-        "USING root WHERE l.id = %(leaf_id)s AND l.status = 'leased'",
+        "USING root, receiver WHERE l.id = %(leaf_id)s",
+        "USING root WHERE l.id = %(leaf_id)s",
     ),
     (
         "engine/db/locks.py",

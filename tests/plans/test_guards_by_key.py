@@ -16,13 +16,13 @@ import pytest
 
 from engine.commands import deliveries, failure, leases, tasks
 from engine.db.acquire import WORK, acquire_sql
-from engine.db.locks import END_DELIVERY
+from engine.db.locks import END_DELIVERY, LEAF
 from engine.db.statements import Mix, writing_statements
 
 Connection = psycopg.Connection[Any]
 GUARDED = {
-    **{leaf: writing_statements(Mix(leaf))[0] for leaf in ("user_task", "job", "message_job", "external_task", "subscription", "token")},
-    "start_by_job": writing_statements(Mix("start_by_job"))[0],
+    **{leaf: writing_statements(Mix(leaf))[0] for leaf in LEAF if leaf != "instance"},
+    **{start: writing_statements(Mix(start))[0] for start in ("start_by_job", "start_by_message", "start_by_throw")},
     "claim": tasks._CLAIM[0],
     "unclaim": tasks._UNCLAIM[0],
     "assign": tasks._ASSIGN[0],

@@ -103,7 +103,7 @@ def test_a_process_page_has_its_diagram_and_the_same_in_words(client_for: Client
     for step in (
         "Reserve the stock Service task",
         "Ship the order Subprocess",
-        "Payment received Waits for an event",
+        "Payment received Waits for message payment-received",
         "Out of stock Event at the border of Reserve the stock",
     ):
         assert step in words, step

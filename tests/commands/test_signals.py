@@ -279,6 +279,15 @@ def test_a_suspended_case_has_its_signal_when_it_goes_on(conn: Connection) -> No
     assert places(conn, case.instance_id) == [("after", "waiting")]
 
 
+def test_a_case_that_is_being_cancelled_gets_no_job_that_nobody_would_take(conn: Connection) -> None:
+    listeners(conn, 2)
+    go(conn)
+    conn.execute("UPDATE process_instance SET mark = 'cancelling' WHERE id = (SELECT min(id::text)::uuid FROM process_instance)")
+    spread(conn, on_its_way(conn))
+    assert deliveries(conn) == 1
+    assert rows.one(conn, "SELECT held FROM job") == []
+
+
 def test_R4_a_delivery_under_a_lost_lease_brings_nothing(conn: Connection, clock: Clock) -> None:
     (case,) = listeners(conn, 1)
     go(conn)

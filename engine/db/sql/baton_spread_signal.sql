@@ -56,7 +56,8 @@ BEGIN
       held, lock_first, payload)
     SELECT new_ids[w.n], thrown.tenant_id, 'signal', w.instance_id, w.root_id, w.definition_id, w.id, w.element_id, c.at, c.at,
       CASE WHEN r.mark IS NULL THEN '{}' ELSE '{suspended}' END::text[], true, told
-    FROM waiting w JOIN process_instance r ON r.id = w.root_id CROSS JOIN (SELECT baton_clock() AS at) c
+    FROM waiting w JOIN process_instance r ON r.id = w.root_id AND r.mark IS DISTINCT FROM 'cancelling' -- its last step may be behind us
+    CROSS JOIN (SELECT baton_clock() AS at) c
   )
   SELECT count(*), (array_agg(w.created_at ORDER BY w.n DESC))[1], (array_agg(w.id ORDER BY w.n DESC))[1]
   INTO reached, last_at, last_id FROM waiting w;

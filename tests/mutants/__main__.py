@@ -142,12 +142,15 @@ def _try_all(chosen: Sequence[Mutant], workshops: Sequence[Workshop], accepted: 
 
 
 def _together(several: Sequence[Mutant], accepted: Mapping[str, Accepted]) -> list[list[Mutant]]:
-    """As few groups as it takes to keep apart what `unless` keeps apart."""
+    """As few groups as it takes to keep apart what `unless` keeps apart, and what changes the same text."""
+
+    def apart(one: Mutant, other: Mutant) -> bool:
+        overlap = one.path == other.path and one.begin < other.end and other.begin < one.end
+        return overlap or other.name in accepted[one.name].unless or one.name in accepted[other.name].unless
+
     groups: list[list[Mutant]] = []
     for mutant in several:
-        apart = accepted[mutant.name].unless
-        fits = (g for g in groups if not any(m.name in apart or mutant.name in accepted[m.name].unless for m in g))
-        group = next(fits, None)
+        group = next((group for group in groups if not any(apart(mutant, each) for each in group)), None)
         if group is None:
             groups.append([mutant])
         else:

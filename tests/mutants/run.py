@@ -157,8 +157,12 @@ class Workshop:
         if len(several) == 1:
             return [self.judge(several[0], {})]
         began = time.monotonic()
-        if self._try(several, ordered(self.folder, several[0], {}), SECONDS["all"]).word == "survived":
-            return [Verdict(mutant, "survived", "", time.monotonic() - began) for mutant in several]
+        while True:
+            outcome = self._try(several, ordered(self.folder, several[0], {}), SECONDS["all"])
+            if outcome.word == "survived":
+                return [Verdict(mutant, "survived", "", time.monotonic() - began) for mutant in several]
+            if outcome.word != "killed" or outcome.by == (TIME,) or self.proofs.sound(outcome.by[0], self):
+                break
         middle = len(several) // 2
         return self.judge_together(several[:middle]) + self.judge_together(several[middle:])
 

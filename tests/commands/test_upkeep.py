@@ -48,6 +48,7 @@ def test_what_counts_no_more_is_cleared_and_nothing_else(committed_db, clock):
     clock.advance(days=1, seconds=60)
     done = upkeep(committed_db, KEPT)
     assert {table: count(committed_db, table) for table in TABLES} == dict.fromkeys(TABLES, 0)
+    done.pop("partitions", None)  # made where this day ends a month
     assert {name: number for name, number in done.items() if number} == {
         "sessions": 1,
         "messages": 1,

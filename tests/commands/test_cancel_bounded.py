@@ -352,6 +352,8 @@ def test_as_many_rows_as_the_limit_end_at_once_and_one_more_does_not(conn: Conne
         (smaller, smaller, scope, AT_ONCE - 2),
     )  # with the scope and the token that comes with the task
     rows.task(conn, smaller, status="completed", ended_at="2026-01-01", ended_by="ada", token_id=None)  # is over: does not count
+    called = {"root_id": smaller, "parent_id": smaller, "status": "completed", "ended_at": "2026-01-01"}
+    rows.instance(conn, **called)  # nor does a called instance that is
     assert cancel_instance(conn, smaller, actor=OP, reason="", request_id="2") == InstanceCancelled(smaller)
 
 

@@ -138,7 +138,7 @@ class Workshop:
         while True:
             known = self._still_there(killers.get(mutant.name, ()))
             outcome = self._try([mutant], known, SECONDS["killers"]) if known else Outcome("survived")
-            if outcome.word == "survived":
+            if outcome.word != "killed":  # or a killer by that name and those parameters is no more
                 outcome = self._confirmed(mutant, self._try([mutant], ordered(self.folder, mutant, killers), SECONDS["all"]))
             if outcome.word != "killed" or outcome.by == (TIME,) or self.proofs.sound(outcome.by[0], self):
                 return Verdict(mutant, outcome.word, outcome.by[0] if outcome.by else "", time.monotonic() - began, outcome.output)

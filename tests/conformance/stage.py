@@ -26,14 +26,14 @@ STEP_SECONDS = LEASE_SECONDS / 3  # the clock moves no further while a worker mu
 PATIENCE_SECONDS = 120  # until what should move has moved, on the wall
 WORKERS = 2
 
-# What a worker could do now or is doing, other than scripts that wait for the clock.
+# What a worker could do now or is doing, other than scripts that wait for the clock; a lease that ran out is to be taken back.
 _BUSY = """
 SELECT count(*) FROM (
   SELECT j.id FROM job j WHERE j.status = 'available' AND j.held = '{}' AND j.available_at <= baton_now()
     AND (j.kind <> 'service' OR j.topic LIKE 'conformance.%')
   UNION ALL
-  SELECT j.id FROM job j WHERE j.status = 'leased' AND NOT EXISTS (
-    SELECT FROM conformance.waiting w WHERE w.job_id = j.id AND w.until > baton_now())
+  SELECT j.id FROM job j WHERE j.status = 'leased' AND (j.lease_expires_at < baton_now() OR NOT EXISTS (
+    SELECT FROM conformance.waiting w WHERE w.job_id = j.id AND w.until > baton_now()))
   UNION ALL
   SELECT d.id FROM delivery d WHERE d.status = 'leased' OR d.status = 'available' AND d.held = '{}' AND d.available_at <= baton_now()
 ) found
@@ -101,7 +101,12 @@ class Stage:
         self._until(lambda: not self._one(_BUSY), "every due job to be done")
 
     def move_on(self, limit: datetime) -> bool:
-        """To the next moment at which something is due, or to the limit; whether something was due before it."""
+        """To the next moment at which something is due, or to the limit; whether something was due before it.
+
+        What is due already comes first: the clock stands still for it, though its workers have just been killed.
+        """
+        if self._one(_BUSY):
+            self.settle()
         due = self._one(_NEXT)
         target = limit if due is None else min(due, limit)
         abandoned = self._one(_ABANDONED, clock.now(self.conn)) if not self.workers else None

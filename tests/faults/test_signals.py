@@ -14,7 +14,7 @@ from engine.commands.signals import STEP_RECEIVERS, broadcast_signal
 from tests.cast import OP, engage
 from tests.commands.cases import deployed, started
 from tests.core.models import catch, model
-from tests.worker.processes import eventually, row, worker
+from tests.worker.processes import WorkerProcess, eventually, row, worker
 
 pytestmark = [pytest.mark.faults, pytest.mark.slow]
 Connection = psycopg.Connection[Any]
@@ -31,7 +31,7 @@ def test_R6_a_worker_killed_between_two_steps_of_a_signal_reaches_everybody_once
 
     # How many commands a worker has run before its first step depends on its chores: each one dies one command later.
     for passage in range(2, 10):
-        with worker(database_url, tmp_path, f"dies-{passage}", failpoints=f"command.after_commit#{passage}=kill") as process:
+        with WorkerProcess(database_url, tmp_path / f"dies-{passage}.log", failpoints=f"command.after_commit#{passage}=kill") as process:
             assert process.died(seconds=60) == -signal.SIGKILL
         (reached,) = row(committed_db, "SELECT coalesce((payload->>'reached')::int, 0) FROM job WHERE kind = 'throw'")
         if reached:

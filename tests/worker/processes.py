@@ -82,8 +82,9 @@ class WorkerProcess:
         """Wait until it logged `event` so often."""
 
         def look() -> list[str]:
-            assert self.process.poll() is None or event == "worker_stopped", f"the worker ended: {self.process.returncode}\n{self.text()}"
+            ended = self.process.poll()  # asked first: what it said before its end counts
             found = self.lines(event)
+            assert ended is None or len(found) >= times, f"the worker ended: {ended}\n{self.text()}"
             return found if len(found) >= times else []
 
         return eventually(look, f"{times} lines {event} in {self.log.name}", seconds=seconds)

@@ -9,7 +9,7 @@ import psycopg
 
 from engine.core.loops import BATCH
 from tests.worker.models import HEAD, deployed, started
-from tests.worker.processes import eventually, row, worker
+from tests.worker.processes import WorkerProcess, eventually, row, worker
 
 NUMBER = 4 * BATCH + 7
 LOOP = f"<multiInstanceLoopCharacteristics><loopCardinality>{NUMBER}</loopCardinality></multiInstanceLoopCharacteristics>"
@@ -25,7 +25,7 @@ def test_S37_a_worker_killed_between_two_steps_loses_and_doubles_no_instance(
 ) -> None:
     deployed(committed_db, "many", MODEL.encode())
     started(committed_db, "many")
-    with worker(database_url, tmp_path, "one", failpoints="command.before_commit#2=kill") as process:
+    with WorkerProcess(database_url, tmp_path / "one.log", failpoints="command.before_commit#2=kill") as process:
         assert process.died() == -signal.SIGKILL
     assert row(committed_db, BEGUN) == (2 * BATCH, 2 * BATCH)
     committed_db.execute("UPDATE job SET lease_expires_at = baton_clock() WHERE status = 'leased'")

@@ -16,7 +16,7 @@ from tests import rows
 from tests.cast import OP
 from tests.commands.test_cancel_bounded import left_behind
 from tests.worker.models import chain, deployed, service, started, timer
-from tests.worker.processes import eventually, row, worker
+from tests.worker.processes import WorkerProcess, eventually, row, worker
 
 Connection = psycopg.Connection[Any]
 
@@ -79,7 +79,7 @@ def test_R6_a_large_cancel_goes_on_after_the_worker_at_it_was_killed_between_two
 ) -> None:
     case = crowd(committed_db, 2_000)
     assert cancel_instance(committed_db, case, actor=OP, reason="", request_id=None) == InstanceCancelled(case, finishing=True)
-    with worker(database_url, tmp_path, "one", failpoints="command.before_commit#3=kill") as process:
+    with WorkerProcess(database_url, tmp_path / "one.log", failpoints="command.before_commit#3=kill") as process:
         assert process.died() == -signal.SIGKILL
     assert row(committed_db, "SELECT status, mark FROM process_instance") == ("running", "cancelling")
     left = row(committed_db, "SELECT count(*) FROM token")[0]

@@ -24,7 +24,7 @@ COMMANDS = {
     "user": ("cli.users", "user"),
     "key": ("cli.keys", "key"),
     "deploy": ("cli.models", "deploy"),
-    "check": ("cli.models", "check"),
+    "check": ("cli.checking", "check"),
     "start": ("cli.models", "start"),
     "delete": ("cli.models", "delete"),
     "bpmn": ("cli.models", "bpmn"),

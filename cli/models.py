@@ -1,4 +1,4 @@
-"""`baton check`, `baton deploy`, `baton start`, `baton delete`: models from files, instances from the command line."""
+"""`baton deploy`, `baton start`, `baton delete`: models from files, instances from the command line."""
 
 from __future__ import annotations
 
@@ -13,34 +13,12 @@ import click
 from cli.database import as_json, database, place, refused
 from engine.bpmn import coverage
 from engine.bpmn.definition import Problem
-from engine.bpmn.reader import read_files
 from engine.commands.delete_version import delete_version
 from engine.commands.deploy import deploy as deploy_command
 from engine.commands.outcome import SYSTEM, Rejected
 from engine.commands.start import start_instance
 
 paths = click.argument("paths", nargs=-1, required=True, metavar="FILE…", type=click.Path(exists=True, dir_okay=False, path_type=Path))
-
-
-@click.command()
-@paths
-@as_json
-def check(paths: tuple[Path, ...], as_json: bool) -> None:
-    """Say what would keep these models from being deployed, without a database. Exit code 1 if anything would."""
-    result = read_files([(path.name, path.read_bytes()) for path in paths])
-    if as_json:
-        click.echo(
-            json.dumps(
-                {"problems": [asdict(each) for each in result.problems], "warnings": [asdict(each) for each in result.warnings]}, indent=2
-            )
-        )
-    else:
-        _warn(result.warnings)
-        for problem in result.problems:
-            click.echo(place(problem))
-        for _, definition in () if result.problems else result.definitions:
-            click.echo(f"{definition.key}: may be deployed")
-    click.get_current_context().exit(1 if result.problems else 0)
 
 
 @click.command()

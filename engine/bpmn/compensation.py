@@ -32,6 +32,8 @@ def compensable(nodes: Mapping[str, Node], starts: Mapping[str | None, tuple[str
     found: dict[str, Undo] = {}
     for key, node in nodes.items():
         if isinstance(node.config, BoundaryConfig) and node.config.compensate and key in handlers:
+            if node.config.attached_to not in nodes:  # refused elsewhere, by name
+                continue
             found[node.config.attached_to] = Undo(key, handlers[key])
         elif starts_by_compensation(nodes, starts, key) and node.parent is not None:
             found.setdefault(node.parent, Undo(None, key))

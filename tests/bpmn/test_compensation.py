@@ -34,6 +34,11 @@ def by_event(start: str, *, attributes: str = "", rest: str = "") -> str:
     )
 
 
+def test_an_event_at_an_activity_that_does_not_exist_is_a_problem_and_no_crash() -> None:
+    lost = steps(more=UNDO.replace('attachedToRef="a"', 'attachedToRef="lost"') + HANDLER + LEADS)
+    assert any("'lost'" in str(problem) for problem in read(lost).problems)
+
+
 def test_which_activities_can_be_compensated_and_by_what() -> None:
     assert definition(steps()).compensable == {"a": Undo("u", "h")}
     assert definition(model("compensation")).compensable == {

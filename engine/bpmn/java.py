@@ -13,6 +13,7 @@ from engine.bpmn.definition import ScriptConfig
 from engine.bpmn.mappings import inputs, refuse_outputs
 from engine.bpmn.names import BATON, CAMUNDA_LIKE, Element
 from engine.expressions import ExpressionError, parse
+from engine.expressions.tree import Call, Node, path_of
 
 BINDINGS = ("class", "delegateExpression", "expression")
 
@@ -37,13 +38,21 @@ def evaluated(element: Element, context: Context) -> ScriptConfig | None:
         expression = parse(text)
     except ExpressionError:
         return None  # `handler` says what it is instead
-    if not text:
+    if not text or _is_meant_for_a_handler(expression.tree, element, context):
         return None
     variable = (_result_variable(element, context) or "").strip()
     if len(variable) > MAX_NAME:
         context.problem(element, f"{named(element)} has too long a resultVariable", f"a name of at most {MAX_NAME} characters")
     refuse_outputs(element, context, why="none: the value of an expression goes into the resultVariable")
     return ScriptConfig(expression, variable, inputs=inputs(element, context))
+
+
+def _is_meant_for_a_handler(tree: Node, element: Element, context: Context) -> bool:
+    """`${shop.add(order)}` could be a bean's or our method: a bean's, if nobody wants the value, or a worker has such a handler."""
+    path = path_of(tree.target) if isinstance(tree, Call) else None
+    if path is None or not isinstance(tree, Call):
+        return False
+    return _result_variable(element, context) is None or f"{path}.{tree.method}" in (context.handlers or ())
 
 
 def _result_variable(element: Element, context: Context) -> str | None:

@@ -241,6 +241,17 @@ class Names(Mapping[str, Any]):
         self.engine = engine
         self.local = local
 
+    @property
+    def about(self) -> Mapping[str, Any]:
+        """What expressions such as `now()` and `execution.id` tell of the case, whatever the variables are called."""
+        instance = self.scope.instance
+        return {
+            "now": self.engine["now"],
+            "businessKey": instance.business_key,
+            "processInstanceId": str(instance.id),
+            "processDefinitionKey": instance.definition.key,
+        }
+
     def __getitem__(self, name: str) -> Any:
         if self.local is not None and name in self.local:
             return self.local[name]

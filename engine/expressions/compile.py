@@ -8,8 +8,10 @@ from typing import Any
 
 from engine.expressions import limits, values
 from engine.expressions.errors import ExpressionError, LimitExceeded, MissingName
-from engine.expressions.methods import METHODS
+from engine.expressions.methods import dispatch
+from engine.expressions.provided import PROVIDED
 from engine.expressions.tree import (
+    Asked,
     Binary,
     Call,
     Conditional,
@@ -21,6 +23,7 @@ from engine.expressions.tree import (
     Name,
     Node,
     ObjectOf,
+    Provided,
     Template,
     Unary,
     walk,
@@ -52,6 +55,10 @@ def _compile(node: Node) -> Closure:
             return _index(_compile(target), _compile(index))
         case Call(target, method, arguments):
             return _call(_compile(target), method, [_compile(argument) for argument in arguments])
+        case Provided(name, arguments):
+            return _called(PROVIDED[name].apply, [_compile(argument) for argument in arguments])
+        case Asked(name, whether):
+            return (lambda scope: name in scope.variables) if whether else (lambda scope: scope.variables.get(name))
         case Unary(operator, operand):
             return _unary(operator, _compile(operand))
         case Logical(operator, left, right):
@@ -122,8 +129,18 @@ def _entry(value: Any, key: str) -> Any:
 
 
 def _call(target: Closure, method: str, arguments: list[Closure]) -> Closure:
-    apply = METHODS[method].apply
-    return lambda scope: apply(scope, target(scope), *(argument(scope) for argument in arguments))
+    return _called(dispatch(method, len(arguments)), [target, *arguments])
+
+
+def _called(apply: Callable[..., Any], arguments: list[Closure]) -> Closure:
+    match arguments:
+        case []:
+            return apply
+        case [only]:
+            return lambda scope: apply(scope, only(scope))
+        case [first, second]:
+            return lambda scope: apply(scope, first(scope), second(scope))
+    return lambda scope: apply(scope, *(argument(scope) for argument in arguments))
 
 
 def _unary(operator: str, operand: Closure) -> Closure:
@@ -155,11 +172,18 @@ def _binary(operator: str, left: Closure, right: Closure) -> Closure:
             return lambda scope: not values.equal(left(scope), right(scope), scope)
         case "+":
             return lambda scope: values.add(left(scope), right(scope), scope)
+        case "+=":
+            return _joined(left, right)
         case "<" | "<=" | ">" | ">=":
             compare = values.ordered(operator)
             return lambda scope: compare(left(scope), right(scope))
     calculate = values.arithmetic(operator)
     return lambda scope: calculate(left(scope), right(scope))
+
+
+def _joined(left: Closure, right: Closure) -> Closure:
+    """Two values of any kind as one text."""
+    return lambda scope: values.add(values.text(left(scope), scope), values.text(right(scope), scope), scope)
 
 
 def _conditional(condition: Closure, then: Closure, otherwise: Closure) -> Closure:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from engine.expressions import limits
+from engine.expressions import limits, refusals
 from engine.expressions.errors import ExpressionSyntaxError, LimitExceeded
-from engine.expressions.methods import METHODS
+from engine.expressions.methods import METHODS, counts
+from engine.expressions.methods.method import worded
+from engine.expressions.provided import EXECUTION, FUNCTIONS, GETTERS
 from engine.expressions.tokens import Token, tokenise
-from engine.expressions.tree import Binary, Call, Conditional, Index, Literal, Logical, Member, Name, Node, Unary
+from engine.expressions.tree import Asked, Binary, Call, Conditional, Index, Literal, Logical, Member, Name, Node, Provided, Unary
 
 # Larger binds tighter. All binary operators group to the left; the conditional groups to the right.
 POWER = {
@@ -19,6 +21,7 @@ POWER = {
     "<=": 50,
     ">": 50,
     ">=": 50,
+    "+=": 55,
     "+": 60,
     "-": 60,
     "*": 70,
@@ -28,6 +31,7 @@ POWER = {
     ".": 90,
 }
 PREFIX = 80
+ASKING = {"getVariable": False, "hasVariable": True}  # methods of `execution` and `task` -> whether they ask for presence
 
 
 def parse_expression(text: str, start: int = 0, *, embedded: bool = False) -> tuple[Node, int]:
@@ -67,10 +71,7 @@ class _Parser:
             case "literal", value:
                 return self._counted(Literal(value))
             case "name", name:
-                following = self.tokens[self.at]
-                if following.kind == "sign" and following.value == "(":
-                    raise ExpressionSyntaxError(f"expected a variable, found a call of {name}()", position=token.position)
-                return self._counted(Name(name))
+                return self._counted(self._named(token, name))
             case "sign", "(":
                 inner = self.expression(0)
                 self._expect(")")
@@ -96,26 +97,65 @@ class _Parser:
                 return Logical(operator, left, self.expression(POWER[operator]))
         return Binary(token.value, left, self.expression(POWER[token.value]))
 
+    def _named(self, token: Token, name: str) -> Node:
+        if self._skip("("):
+            if name not in FUNCTIONS or token.word is None:
+                raise refusals.unknown_function(name, token.position)
+            function = FUNCTIONS[name]
+            return Provided(name, self._arguments(name, function.least, function.most, token.position))
+        if token.word == "execution" or (token.word == "task" and self._asks()):
+            return self._execution(token)
+        return Name(name)
+
+    def _execution(self, token: Token) -> Node:
+        """`execution.businessKey`, `execution.getVariable('x')`, `task.getVariable('x')`."""
+        if not self._skip("."):
+            raise refusals.execution_alone(token.position)
+        key = self._key()
+        if not self._skip("("):
+            if key.word not in EXECUTION:
+                raise refusals.unknown_of_execution(str(key.word), key.position)
+            return Provided(f"execution.{key.word}")
+        method = str(key.word)
+        if method in GETTERS:
+            return Provided(f"execution.{GETTERS[method]}", self._arguments(method, 0, 0, key.position))
+        if method not in ASKING:
+            raise refusals.unknown_method(Name(str(token.word)), method, key.position)
+        (argument,) = self._arguments(method, 1, 1, key.position)
+        if not isinstance(argument, Literal) or not isinstance(argument.value, str):
+            raise refusals.no_variable_name(method, key.position)
+        return Asked(argument.value, ASKING[method])
+
+    def _asks(self) -> bool:
+        """Whether a call of getVariable() and the like follows; `task.name` may be a key of a variable."""
+        following = self.tokens[self.at : self.at + 3]
+        return [token.value for token in following[::2]] == [".", "("] and following[1].word in ASKING
+
     def _member(self, target: Node) -> Node:
-        token = self._take()
-        key = token.value if token.kind == "name" else token.word  # a keyword is an ordinary key after a dot
-        if key is None:
-            raise ExpressionSyntaxError(f"expected a key after the dot, found {_shown(token)}", position=token.position)
+        token = self._key()
+        key = str(token.word if token.word is not None else token.value)
         if not self._skip("("):
             return Member(target, key)
         if key not in METHODS:
-            known = ", ".join(sorted(METHODS))
-            raise ExpressionSyntaxError(f"expected one of the methods {known}, found {key}()", position=token.position)
+            raise refusals.unknown_method(target, key, token.position)
+        return Call(target, key, self._arguments(key, *counts(key), token.position))
+
+    def _key(self) -> Token:
+        token = self._take()
+        if token.kind != "name" and token.word is None:  # a keyword is an ordinary key after a dot
+            raise ExpressionSyntaxError(f"expected a key after the dot, found {_shown(token)}", position=token.position)
+        return token
+
+    def _arguments(self, name: str, least: int, most: int, position: int) -> tuple[Node, ...]:
         arguments: list[Node] = []
         if not self._skip(")"):
             arguments.append(self.expression(0))
             while self._skip(","):
                 arguments.append(self.expression(0))
             self._expect(")")
-        wanted = METHODS[key].arguments
-        if len(arguments) != wanted:
-            raise ExpressionSyntaxError(f"expected {wanted} arguments for {key}(), found {len(arguments)}", position=token.position)
-        return Call(target, key, tuple(arguments))
+        if not least <= len(arguments) <= most:
+            raise ExpressionSyntaxError(f"expected {worded(least, most)} for {name}(), found {len(arguments)}", position=position)
+        return tuple(arguments)
 
     def _counted(self, node: Node) -> Node:
         self.nodes += 1

@@ -11,7 +11,7 @@ from engine.expressions import limits
 from engine.expressions.compile import Closure, compile_tree
 from engine.expressions.errors import ExpressionError, ExpressionSyntaxError, LimitExceeded
 from engine.expressions.juel import parse_expression
-from engine.expressions.tree import ListOf, Literal, Member, Name, Node, ObjectOf, Template, walk
+from engine.expressions.tree import Asked, ListOf, Literal, Member, Name, Node, ObjectOf, Template, walk
 from engine.expressions.values import Scope
 
 _OPENING = re.compile(r"\\(?=[$#]\{)|[$#]\{")
@@ -36,7 +36,7 @@ class Compiled:
 
     @property
     def names(self) -> frozenset[str]:
-        return frozenset(node.name for node, _ in walk(self.tree) if isinstance(node, Name))
+        return frozenset(node.name for node, _ in walk(self.tree) if isinstance(node, (Name, Asked)))
 
     def evaluate(self, variables: Mapping[str, Any]) -> Any:
         """The value over native values. Raises ExpressionError, never anything else."""

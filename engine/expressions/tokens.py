@@ -25,7 +25,7 @@ WORDS = {
     "empty": "empty",
 }
 CONSTANTS: dict[str, Any] = {"true": True, "false": False, "null": None}
-SIGNS = ("&&", "||", "==", "!=", "<=", ">=", "<", ">", "+", "-", "*", "/", "%", "!", "?", ":", "(", ")", "[", "]", ".", ",")
+SIGNS = ("&&", "||", "+=", "==", "!=", "<=", ">=", "<", ">", "+", "-", "*", "/", "%", "!", "?", ":", "(", ")", "[", "]", ".", ",")
 ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "\\": "\\", "'": "'", '"': '"', "/": "/"}
 
 _SPACE = re.compile(r"\s+")
@@ -35,7 +35,8 @@ _NAME = re.compile(r"[^\W\d][\w$]*|\$[\w$]+")
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """`kind`: name, literal, sign, end. `word` is set for operators spelled as words, which are names after a dot."""
+    """`kind`: name, literal, sign, end. `word`: as it is spelled, of names without backticks and of operators that are words,
+    which are names after a dot."""
 
     kind: str
     value: Any
@@ -75,7 +76,7 @@ def _one(text: str, at: int) -> tuple[Token, int]:
             return Token("literal", CONSTANTS[word], at, word), name.end()
         if word in WORDS:
             return Token("sign", WORDS[word], at, word), name.end()
-        return Token("name", word, at), name.end()
+        return Token("name", word, at, word), name.end()
     for sign in SIGNS:
         if text.startswith(sign, at):
             return Token("sign", sign, at), at + len(sign)

@@ -45,6 +45,22 @@ class Call:
 
 
 @dataclass(frozen=True, slots=True)
+class Provided:
+    """What the language itself has: a function, or what it knows of the case, of the table in `provided.py`."""
+
+    name: str
+    arguments: tuple[Node, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A variable that may be missing: its value or null, or `whether` it is there."""
+
+    name: str
+    whether: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Unary:
     operator: str  # - ! empty
     operand: Node
@@ -52,7 +68,7 @@ class Unary:
 
 @dataclass(frozen=True, slots=True)
 class Binary:
-    operator: str  # + - * / % == != < <= > >=
+    operator: str  # + - * / % += == != < <= > >=
     left: Node
     right: Node
 
@@ -90,13 +106,13 @@ class ObjectOf:
     entries: tuple[tuple[str, Node], ...]
 
 
-Node = Literal | Name | Member | Index | Call | Unary | Binary | Logical | Conditional | Template | ListOf | ObjectOf
+Node = Literal | Name | Member | Index | Call | Provided | Asked | Unary | Binary | Logical | Conditional | Template | ListOf | ObjectOf
 
 
 def children(node: Node) -> tuple[Node, ...]:
     """The nodes directly below, left to right."""
     match node:
-        case Literal() | Name():
+        case Literal() | Name() | Asked():
             return ()
         case Member(target, _):
             return (target,)
@@ -104,6 +120,8 @@ def children(node: Node) -> tuple[Node, ...]:
             return (target, index)
         case Call(target, _, arguments):
             return (target, *arguments)
+        case Provided(_, arguments):
+            return arguments
         case Unary(_, operand):
             return (operand,)
         case Binary(_, left, right) | Logical(_, left, right):
@@ -116,6 +134,15 @@ def children(node: Node) -> tuple[Node, ...]:
             return items
         case ObjectOf(entries):
             return tuple(value for _, value in entries)
+
+
+def path_of(node: Node) -> str | None:
+    """`order.customer` of a variable and its keys; None for anything else."""
+    keys: list[str] = []
+    while isinstance(node, Member):
+        keys.append(node.key)
+        node = node.target
+    return ".".join(reversed([*keys, node.name])) if isinstance(node, Name) else None
 
 
 def walk(root: Node) -> Iterator[tuple[Node, int]]:

@@ -158,6 +158,18 @@ def negative(value: Any) -> Any:
     return _calculate("-", 0, value)
 
 
+def whole(value: Any) -> int:
+    """A number without its fraction."""
+    number = _number(value)
+    return number if isinstance(number, int) else _within(int(number))
+
+
+def _within(value: int) -> int:
+    if abs(value) >= _LARGEST:
+        raise LimitExceeded(f"expected a number of at most {limits.DIGITS} digits, found {value.bit_length()} bits")
+    return value
+
+
 def _calculate(sign: str, left: Any, right: Any) -> int | Decimal:
     for value in (left, right):
         if kind(value) != "number":
@@ -187,9 +199,7 @@ def _number(value: Any) -> int | Decimal:
     if isinstance(value, float):
         value = Decimal(repr(value))
     if isinstance(value, int):
-        if abs(value) >= _LARGEST:
-            raise LimitExceeded(f"expected a number of at most {limits.DIGITS} digits, found {value.bit_length()} bits")
-        return value
+        return _within(value)
     number: Decimal = value
     if not number.is_finite() or (number and abs(number.adjusted()) > 2 * limits.EXPONENT):
         raise LimitExceeded(f"expected a number with an exponent up to {limits.EXPONENT}, found {number:.6E}")

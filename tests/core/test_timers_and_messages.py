@@ -158,6 +158,21 @@ def test_expressions_may_name_the_time_the_business_key_and_the_initiator() -> N
     assert run.last.tasks[0].name == "mine ada later", "a variable hides them"
 
 
+def test_R11_the_time_of_an_expression_is_that_of_the_engines_command_and_no_variable_hides_it() -> None:
+    about = "${now()} ${execution.processBusinessKey} ${execution.processDefinitionKey} ${execution.getVariable('gone') == null}"
+    told = model("start -> a -> end", a=user("A", name=parse(about), due=parse("${dateTime().plusDays(2).toDate()}")))
+    run = World(told, business_key="k-1").start(now="later", businessKey="mine", execution="hidden")
+    assert run.last.tasks[0].name == f"{NOW.isoformat()} k-1 {told.key} true"
+    assert run.last.tasks[0].due_at == NOW + timedelta(days=2)
+
+
+def test_a_condition_that_asks_whether_a_variable_is_there_is_looked_at_when_it_comes() -> None:
+    told = model("start -> par -> wait -> there -> end", "par -> a -> end2", wait=catch(when="${execution.hasVariable('total')}"))
+    run = World(told).start()
+    assert run.tasks == ["a"]
+    assert run.complete("a", total=1).tasks == ["there"]
+
+
 def test_an_event_for_a_token_that_is_elsewhere_is_a_bug() -> None:
     late = boundary("u", after="PT1H")
     run = World(model("start -> par -> u -> end", "par -> v -> end", "late -> end", late=late)).start()

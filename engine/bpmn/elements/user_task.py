@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from engine.bpmn import due_dates, forms, lanes, names, resource_roles
+from engine.bpmn import forms, lanes, names, resource_roles
 from engine.bpmn.context import Context, named
 from engine.bpmn.definition import UserTaskConfig
 from engine.bpmn.names import ZEEBE, Element
 from engine.bpmn.support import Supported, register
-from engine.expressions import Expression, constant
+from engine.expressions import Expression
 
 FORMS_ELSEWHERE = ("formKey", "formRef")
 
@@ -33,8 +33,8 @@ def parse(element: Element, context: Context) -> UserTaskConfig:
         assignee=assignee,
         candidate_users=users,
         candidate_groups=groups,
-        due=_date(element, "dueDate", schedule, context),
-        follow_up=_date(element, "followUpDate", schedule, context),
+        due=_one(element, "dueDate", schedule, context),
+        follow_up=_one(element, "followUpDate", schedule, context),
         zone=context.zone(element, element),
         priority=_one(element, "priority", context.extension(element, "priorityDefinition", ZEEBE), context),
         name=_name(element, context),
@@ -49,11 +49,6 @@ def _one(element: Element, name: str, zeebe: Element | None, context: Context) -
     if given is None and zeebe is not None:
         return context.zeebe(element, zeebe.get(name), where)
     return given
-
-
-def _date(element: Element, name: str, zeebe: Element | None, context: Context) -> Expression | None:
-    span = due_dates.from_now(context.attribute(element, name) or "")
-    return constant(span) if span is not None else _one(element, name, zeebe, context)
 
 
 def _many(element: Element, name: str, zeebe: Element | None, context: Context) -> tuple[Expression, ...]:

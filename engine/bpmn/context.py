@@ -1,7 +1,7 @@
 """What the parsers of elements share while one file is read: the problems found so far, and what was looked at.
 
-Every vendor attribute and extension element that a parser asks for is noted as read; `report_unread` warns about the
-others, so that a parser in a new file needs no second list of what it knows.
+What a parser asks for is noted as read (`noted.py`); `report_unread` warns about vendors' attributes and extension elements that it did not
+ask for, so that a parser in a new file needs no second list of what it knows.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from engine.bpmn import names
 from engine.bpmn.definition import Problem
 from engine.bpmn.names import BPMN, CAMUNDA_LIKE, XSI, Element
+from engine.bpmn.noted import ITSELF, TEXT, asked, note
 from engine.bpmn.times import TimerError, parse_timer
 from engine.expressions import Expression, ExpressionError, constant, limits, parse
 from engine.expressions.parse import Compiled
@@ -38,14 +39,18 @@ class Context:
     signals: dict[str, Element] = field(default_factory=dict)
     resources: dict[str, Element] = field(default_factory=dict)
     operations: dict[str, Element] = field(default_factory=dict)
-    _read: set[tuple[Element, str]] = field(default_factory=set)  # holding the element keeps its identity
+    elements: list[Element] = field(default_factory=list)  # every element of the file, in its order: holding them keeps their notes
+    refused: set[Element] = field(default_factory=set)  # a problem is about them, so not all of them was read
     _unread: set[tuple[Element, str]] = field(default_factory=set)  # warned about
+    _made: list[Element] = field(default_factory=list)
     _copies: list[tuple[Element, Element]] = field(default_factory=list)  # what was read in place of what stands in the file
 
     # ---- reporting
 
     def problem(self, element: Element | None, what: str, why: str) -> None:
         self.add(self._about(element, what, why))
+        if element is not None:
+            self.refused.add(element)
 
     def add(self, problem: Problem) -> None:
         if len(self.problems) < MAX_REPORTED:
@@ -63,15 +68,9 @@ class Context:
     # ---- reading
 
     def attribute(self, element: Element, name: str, *spaces: str) -> str | None:
-        """A vendor attribute: in our namespace or one that means the same, or in the given ones. Noted as read."""
-        found = None
-        for space in spaces or (names.BATON, *CAMUNDA_LIKE):
-            tag = f"{{{space}}}{name}"
-            value = element.get(tag)
-            if value is not None:
-                self._read.add((element, tag))
-                found = value if found is None else found
-        return found
+        """A vendor attribute: in our namespace or one that means the same, or in the given ones. The first is read, and noted so."""
+        tags = (f"{{{space}}}{name}" for space in spaces or (names.BATON, *CAMUNDA_LIKE))
+        return next((element.get(tag) for tag in tags if tag in element.attrib), None)
 
     def extension(self, element: Element, name: str, *spaces: str) -> Element | None:
         """The first extension element of that name. Noted as read."""
@@ -82,7 +81,7 @@ class Context:
         wanted = {f"{{{space}}}{name}" for space in spaces or (names.BATON, *CAMUNDA_LIKE)}
         for child in names.extensions(element):
             if child.tag in wanted:
-                self._read.add((child, ""))
+                note(child)
                 yield child
 
     def expression(self, element: Element, text: str | None, where: str, *, language: str = "juel") -> Compiled | None:
@@ -133,7 +132,7 @@ class Context:
         """Warn about the foreign attributes and extension elements of this element that no parser asked for."""
         for key in element.attrib:
             tag = str(key)
-            if names.split(tag)[0] not in ("", BPMN, XSI):
+            if names.split(tag)[0] not in ("", BPMN, XSI) and tag not in asked(element):
                 self.unread_attribute(element, tag)
         for child in names.extensions(element):
             if not self.was_read(child):
@@ -141,32 +140,49 @@ class Context:
 
     def was_read(self, extension: Element) -> bool:
         """Whether a parser asked for this extension element."""
-        return (extension, "") in self._read
+        return bool(asked(extension))
+
+    def made(self, element: Element) -> None:
+        """An element that stands in no file was put between others; there is nothing to say of it."""
+        note(element)
+        self._made.append(element)
 
     def stands_for(self, copy: Element, original: Element) -> None:
         """What is asked of the copy is asked of the original."""
         self._copies.extend(zip(copy.iter(), original.iter(), strict=True))
 
     def count_copies(self) -> None:
-        """The parsers are done: what they asked of copies, they asked of the originals."""
-        asked: dict[Element, list[str]] = {}
-        for element, tag in self._read | self._unread:
-            asked.setdefault(element, []).append(tag)
-        self._read |= {(original, tag) for copy, original in self._copies for tag in asked.get(copy, ())}
+        """The parsers are done: what they asked of copies, they asked of the originals; what is said of copies is said of them."""
+        told: dict[Element, list[str]] = {}
+        for element, tag in self._unread:
+            told.setdefault(element, []).append(tag)
+        for copy, original in self._copies:
+            for what in asked(copy):
+                note(original, what)
+            self._unread |= {(original, tag) for tag in told.get(copy, ())}
+            if copy in self.refused:
+                self.refused.add(original)
 
     def unread_attribute(self, element: Element, tag: str) -> None:
-        """Warn about an attribute, once, unless a parser asked for it."""
-        if (element, tag) not in self._read and (element, tag) not in self._unread:
-            self._ignored(element, tag, f"the attribute {names.shown(tag)}")
+        """Warn about an attribute, once."""
+        self._ignored(element, tag, f"the attribute {names.shown(tag)}")
 
     def unread_extension(self, element: Element) -> None:
         """Warn about an extension element, once."""
-        if (element, "") not in self._unread:
-            self._ignored(element, "", f"the extension element {names.shown(str(element.tag))}")
+        self._ignored(element, ITSELF, f"the extension element {names.shown(str(element.tag))}")
+
+    def unread_element(self, element: Element) -> None:
+        """Warn about an element, once, and so about all that lies in it."""
+        self._ignored(element, ITSELF, f"the element {names.shown(str(element.tag))}")
+
+    def unread_text(self, element: Element) -> None:
+        """Warn about the text in an element, once."""
+        self._ignored(element, TEXT, f"the text in {names.shown(str(element.tag))}")
 
     def _ignored(self, element: Element, tag: str, what: str) -> None:
-        self._unread.add((element, tag))
-        self.warn(element, f"{what} is not read", "the process runs as if it were not there")
+        if (element, tag) not in self._unread:
+            self._unread.add((element, tag))
+            self.warn(element, f"{what} is not read", "the process runs as if it were not there")
 
 
 def nearest_id(element: Element) -> str | None:
@@ -177,7 +193,7 @@ def nearest_id(element: Element) -> str | None:
         # Ids within extensionElements name parts of an element, such as form fields.
         inside = parent is None or names.namespace(parent) != BPMN or names.local(parent) == "extensionElements"
         extension = inside and names.namespace(around) != BPMN
-        if (found := around.get("id")) and not extension:
+        if (found := around.attrib.get("id")) and not extension:
             return str(found)
         around = parent
     return None
@@ -185,8 +201,12 @@ def nearest_id(element: Element) -> str | None:
 
 def named(element: Element) -> str:
     """An element as problems call it: its tag with its name or id."""
-    label = element.get("name") or element.get("id")
-    return f"{names.shown(str(element.tag))} '{' '.join(label.split())[:80]}'" if label else f"a {names.shown(str(element.tag))} without id"
+    label = element.attrib.get("name") or element.attrib.get("id")
+    return (
+        f"{names.shown(str(element.tag))} '{' '.join(str(label).split())[:80]}'"
+        if label
+        else f"a {names.shown(str(element.tag))} without id"
+    )
 
 
 def split_list(text: str) -> list[str]:

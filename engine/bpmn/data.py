@@ -12,9 +12,11 @@ from engine.bpmn import names
 from engine.bpmn.context import MAX_NAME, Context, named
 from engine.bpmn.definition import DataOutput
 from engine.bpmn.names import BPMN, Element
+from engine.bpmn.noted import note
 from engine.expressions import Expression
 
 DATA = ("dataObject", "dataObjectReference", "dataInput", "dataOutput", "property")
+ASSOCIATIONS = ("dataInputAssociation", "dataOutputAssociation")
 PLACEHOLDER = "__targetRef_placeholder"  # of modelers that draw an association to an activity
 EVENTS = frozenset({"start_event", "intermediate_catch_event", "boundary_event"})
 GIVES = frozenset(  # kinds whose result, or message, may have data outputs
@@ -36,7 +38,8 @@ def index(root: Element) -> dict[str, Element]:
     found = {}
     for tag in DATA:
         for element in root.iter(f"{{{BPMN}}}{tag}"):
-            if key := element.get("id"):
+            note(element)  # a variable, whatever refers to it
+            if key := element.attrib.get("id"):
                 found[key] = element
     return found
 
@@ -61,6 +64,12 @@ def inputs(element: Element, context: Context) -> list[tuple[str, Expression]]:
         if expression is not None:
             found.append((name, expression))
     return found
+
+
+def is_drawn(association: Element, context: Context) -> bool:
+    """Whether an association leads from data to data nowhere: modelers draw them so."""
+    ends = [[data for data in _ends(association, tag, context) if _name(data) != PLACEHOLDER] for tag in ("sourceRef", "targetRef")]
+    return not all(ends)
 
 
 def warn_of_unread(event: Element, context: Context) -> None:
@@ -118,11 +127,15 @@ def _ends(association: Element, tag: str, context: Context) -> list[Element]:
 def _variable(data: Element, context: Context) -> str | None:
     if names.local(data) == "dataObjectReference":
         data = context.data.get(names.reference(data.get("dataObjectRef")) or "", data)
-    name = (data.get("name") or data.get("id") or "").strip()
+    name = _name(data)
     if len(name) > MAX_NAME or "`" in name:
         context.problem(data, f"{named(data)} has no good name", f"1 to {MAX_NAME} characters without backticks: it names a variable")
         return None
     return name or None
+
+
+def _name(data: Element) -> str:
+    return (data.get("name") or data.get("id") or "").strip()
 
 
 def _value(association: Element, sources: list[str], target: str, context: Context) -> Expression | None:

@@ -11,12 +11,13 @@ from engine.bpmn import names
 from engine.bpmn.context import MAX_NAME, Context, named
 from engine.bpmn.definition import FormField
 from engine.bpmn.names import CAMUNDA_LIKE, Element
+from engine.bpmn.noted import note
 
 TYPES = ("string", "long", "double", "boolean", "date", "enum")
 CONSTRAINTS = ("required", "readonly", "min", "max", "minlength", "maxlength")
 _TAGS = {
     what: frozenset(f"{{{space}}}{what}" for space in (names.BATON, *CAMUNDA_LIKE))
-    for what in ("formField", "value", "validation", "constraint", "properties")
+    for what in ("formField", "value", "validation", "constraint")
 }
 _ISO_DATE = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
 
@@ -28,6 +29,7 @@ def fields(element: Element, context: Context) -> tuple[FormField, ...]:
         return ()
     found: dict[str, FormField] = {}
     for child in names.elements(data):
+        note(child)
         if child.tag not in _TAGS["formField"]:
             context.warn(child, f"the form of {named(element)} holds a {names.shown(str(child.tag))}, which is not read", "a formField")
             continue
@@ -77,9 +79,7 @@ def _field(child: Element, element: Element, context: Context) -> FormField | No
 
 def _values(child: Element, where: str, context: Context) -> list[tuple[str, str]]:
     found: dict[str, str] = {}
-    for value in names.elements(child):
-        if value.tag not in _TAGS["value"]:
-            continue
+    for value in names.children(child, _TAGS["value"]):
         key = value.get("id")
         if not key or key in found:
             context.problem(value, f"{where} has a value {'twice' if key else 'without id'}", "an id for each value, each once")
@@ -90,15 +90,11 @@ def _values(child: Element, where: str, context: Context) -> list[tuple[str, str
 
 def _rules(child: Element, where: str, context: Context) -> dict[str, str]:
     rules: dict[str, str] = {}
-    for part in names.elements(child):
-        if part.tag not in _TAGS["validation"]:
-            if part.tag not in _TAGS["value"] | _TAGS["properties"]:
-                context.warn(part, f"{where} holds a {names.shown(str(part.tag))}, which is not read", "value or validation")
-            continue
+    for part in names.children(child, _TAGS["validation"]):
         for constraint in names.elements(part):
-            name = constraint.get("name") or ""
+            name, config = constraint.get("name") or "", (constraint.get("config") or "").strip()
             if constraint.tag in _TAGS["constraint"] and name in CONSTRAINTS:
-                rules[name] = (constraint.get("config") or "").strip()
+                rules[name] = config
             else:
                 context.warn(constraint, f"{where} has the constraint {name!r}, which is not checked", f"one of {', '.join(CONSTRAINTS)}")
     return rules

@@ -59,6 +59,8 @@ def _referred(activity: Element, loop: Element, attribute: str, context: Context
     # As if the event stood in the loop: an ImplicitThrowEvent.
     event = etree.SubElement(loop, f"{{{BPMN}}}event")
     definition = deepcopy(found)
+    context.made(event)
+    context.stands_for(definition, found)
     if "id" in definition.attrib:
         del definition.attrib["id"]  # it would be there twice
     event.append(definition)

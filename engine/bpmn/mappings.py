@@ -5,6 +5,7 @@ from __future__ import annotations
 from engine.bpmn import data, names
 from engine.bpmn.context import MAX_NAME, Context, named
 from engine.bpmn.names import CAMUNDA_LIKE, ZEEBE, Element
+from engine.bpmn.noted import note
 from engine.expressions import Expression, ExpressionError, compose_list, compose_object, constant
 from engine.expressions.parse import Compiled
 
@@ -40,16 +41,16 @@ def _mappings(element: Element, parameter: str, zeebe: str, context: Context) ->
     found: dict[str, Expression] = {}
     holder = context.extension(element, "inputOutput")
     spaces = {f"{{{space}}}{parameter}" for space in (names.BATON, *CAMUNDA_LIKE)}
-    for child in names.elements(holder) if holder is not None else ():
+    for child in names.children(holder, spaces) if holder is not None else ():
         name = str(child.get("name") or "")
-        if child.tag in spaces and _name_is_good(child, name, found, parameter, element, context):
+        if _name_is_good(child, name, found, parameter, element, context):
             value = _value(child, f"the {parameter} {name!r} of {named(element)}", context, 1)
             if value is not None:
                 found[name] = value
     mapping = context.extension(element, "ioMapping", ZEEBE)
-    for child in names.elements(mapping) if mapping is not None else ():
+    for child in names.children(mapping, {f"{{{ZEEBE}}}{zeebe}"}) if mapping is not None else ():
         name = str(child.get("target") or "")
-        if child.tag == f"{{{ZEEBE}}}{zeebe}" and _name_is_good(child, name, found, zeebe, element, context):
+        if _name_is_good(child, name, found, zeebe, element, context):
             source = context.zeebe(child, child.get("source"), f"the source of {name!r} of {named(element)}")
             found[name] = source if source is not None else constant(None)
     return tuple(found.items())
@@ -67,6 +68,7 @@ def _name_is_good(child: Element, name: str, found: dict[str, Expression], what:
 
 def _value(child: Element, where: str, context: Context, depth: int) -> Compiled | None:
     """Text, or one camunda:list or camunda:map. Scripts are refused; nothing at all is null."""
+    note(child)
     nested = list(names.elements(child))
     if not nested:
         text = names.text(child)
@@ -78,6 +80,7 @@ def _value(child: Element, where: str, context: Context, depth: int) -> Compiled
 
 
 def _composite(element: Element, where: str, context: Context, depth: int) -> Compiled | None:
+    note(element)
     kind = names.local(element)
     if kind not in ("list", "map") or depth > MAX_DEPTH:
         _refuse(element, where, context)
@@ -95,6 +98,7 @@ def _composite(element: Element, where: str, context: Context, depth: int) -> Co
 
 def _item(item: Element, where: str, context: Context, depth: int) -> Compiled | None:
     """<value>text</value>, or a list or map directly within the list."""
+    note(item)
     if names.local(item) == "value":
         return _value(item, where, context, depth)
     return _composite(item, where, context, depth)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Any
 
 from lxml import etree
+
+from engine.bpmn.noted import TEXT, note
 
 BPMN = "http://www.omg.org/spec/BPMN/20100524/MODEL"
 BPMNDI = "http://www.omg.org/spec/BPMN/20100524/DI"
@@ -73,12 +75,21 @@ def elements(parent: Element) -> Iterator[Element]:
 
 def bpmn(parent: Element, *names: str) -> Iterator[Element]:
     """The children of these BPMN tags."""
-    wanted = {f"{{{BPMN}}}{name}" for name in names}
-    return (child for child in elements(parent) if child.tag in wanted)
+    return children(parent, {f"{{{BPMN}}}{name}" for name in names})
+
+
+def children(parent: Element, tags: Collection[str]) -> Iterator[Element]:
+    """The children of these tags, each noted as read."""
+    for child in parent:
+        if child.tag in tags:
+            note(child)
+            yield child
 
 
 def text(element: Element) -> str:
     """All text within an element, markup in it left out."""
+    for each in element.iter():
+        note(each, TEXT)
     return "".join(str(part) for part in element.itertext())
 
 
@@ -88,11 +99,11 @@ def reference(value: str | None) -> str | None:
 
 
 def vendor(element: Element, name: str, *, baton: bool = True) -> str | None:
-    """An attribute in our own namespace or in one that means the same."""
+    """An attribute in our own namespace or in one that means the same. Only looked at: whoever reads it asks the context for it."""
     for space in ((BATON,) if baton else ()) + CAMUNDA_LIKE:
-        value = element.get(f"{{{space}}}{name}")
+        value = element.attrib.get(f"{{{space}}}{name}")
         if value is not None:
-            return value
+            return str(value)
     return None
 
 
@@ -100,12 +111,6 @@ def extensions(element: Element) -> Iterator[Element]:
     """The extension elements of an element."""
     for holder in bpmn(element, "extensionElements"):
         yield from elements(holder)
-
-
-def extension(element: Element, name: str, *spaces: str) -> Element | None:
-    """The first extension element of that name; without spaces, ours and those that mean the same."""
-    wanted = {f"{{{space}}}{name}" for space in spaces or (BATON, *CAMUNDA_LIKE)}
-    return next((child for child in extensions(element) if child.tag in wanted), None)
 
 
 def flag(value: str | None, *, default: bool) -> bool:

@@ -9,14 +9,21 @@ import re
 
 from engine.bpmn import names
 from engine.bpmn.context import Context, named
-from engine.bpmn.names import BPMN, Element
+from engine.bpmn.names import Element
 
 _NAME = re.compile(r"[$#]\{\s*([^\W\d][\w-]*(?:\.[^\W\d][\w-]*)*)\s*\}")
 
 
 def index(root: Element) -> dict[str, Element]:
     """The operations of all interfaces by id."""
-    return {str(key): each for each in root.iterfind(f"{{{BPMN}}}interface/{{{BPMN}}}operation") if (key := each.get("id"))}
+    every = (each for interface in names.bpmn(root, "interface") for each in names.bpmn(interface, "operation"))
+    return {str(key): each for each in every if (key := each.get("id"))}
+
+
+def note_technology(element: Element) -> None:
+    """`implementation` says how a task is carried out elsewhere: `##WebService`, a URI. Only an expression says by whom."""
+    if "${" not in (text := str(element.attrib.get("implementation", ""))) and "#{" not in text:
+        element.get("implementation")
 
 
 def handler(element: Element, context: Context) -> str | None:

@@ -17,6 +17,7 @@ from engine.bpmn.context import Context, named
 from engine.bpmn.definition import BoundaryConfig, CatchConfig, EventGatewayConfig, Flow, Node, Problem, ProcessDefinition, ThrowConfig
 from engine.bpmn.file_checks import check_file
 from engine.bpmn.names import BPMN, Element
+from engine.bpmn.noted import note
 from engine.bpmn.references import Places, check_ids, name_flows, resolve_event_definitions
 from engine.bpmn.structure import Structure
 from engine.bpmn.support import TABLE, Supported
@@ -84,9 +85,12 @@ def _read_file(file: str, content: bytes, context: Context) -> list[ProcessDefin
     except Unreadable as unreadable:
         context.problems.append(unreadable.problem)
         return []
+    context.elements = list(root.iter())
     if root.tag != f"{{{BPMN}}}definitions":
         context.problem(root, f"the root element is {names.shown(str(root.tag))}", f"definitions, in the namespace {BPMN}")
         return []
+    note(root)
+    _note_language(root)
     processes = _processes(root, context)
     for child in names.elements(root):
         if names.namespace(child) == BPMN and names.local(child) not in support.ROOT_ELEMENTS:
@@ -121,6 +125,12 @@ def _with_warnings_of_the_file(definitions: list[ProcessDefinition], context: Co
     told = {warning for definition in definitions for warning in definition.warnings}
     rest = [warning for warning in context.warnings if warning not in told]
     return [replace(first, warnings=tuple(_sorted([*first.warnings, *rest]))) for first in definitions[:1]] + definitions[1:]
+
+
+def _note_language(root: Element) -> None:
+    """8.3.6: XPath is what files declare that chose no language, so nothing is to be said about it. Any other is reported as not read."""
+    if str(root.attrib.get("expressionLanguage", "")).lower().rstrip("/").endswith(("xpath", "juel", "uel")):
+        root.get("expressionLanguage")
 
 
 def _processes(root: Element, context: Context) -> list[Element]:
@@ -217,6 +227,8 @@ class _Process:
             return
         if key in self.nodes:
             return  # named by check_ids
+        note(element)
+        operations.note_technology(element)
         self._check_common(element, supported)
         config = supported.parse(element, self.context)
         loop = loops.parse(element, self.context) if supported.activity else None

@@ -27,7 +27,7 @@ def check_ids(root: Element, processes: list[Element], context: Context) -> None
         if names.namespace(top) != BPMN or (names.local(top) == "process" and top not in processes):
             continue
         for element in top.iter(f"{{{BPMN}}}*"):
-            key = element.get("id")
+            key = element.attrib.get("id")
             if key is None:
                 continue
             if len(key) > MAX_NAME:
@@ -42,7 +42,7 @@ def check_ids(root: Element, processes: list[Element], context: Context) -> None
 
 def name_flows(root: Element, processes: list[Element]) -> None:
     """Each sequence flow without an id gets one made of its ends: the same for the same content, and no other element's."""
-    taken = {str(element.get("id")) for element in root.iter() if element.get("id")}
+    taken = {str(element.attrib["id"]) for element in root.iter() if element.attrib.get("id")}
     numbers: Counter[str] = Counter()  # where to go on, so that many flows between two elements are not a quadratic search
     for process in processes:
         for flow in process.iter(f"{{{BPMN}}}sequenceFlow"):
@@ -111,7 +111,7 @@ class Places:
     def _fill(self, container: Element, process: str, scope: str | None) -> None:
         for child in names.elements(container):
             self.count += 1
-            key = child.get("id")
+            key = child.attrib.get("id")
             if key is None:
                 continue
             self.tags.setdefault(key, child)

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from engine.bpmn import names
 from engine.bpmn.context import Context, named, split_list
 from engine.bpmn.names import Element
+from engine.bpmn.noted import note
 from engine.expressions import Expression, limits
 
 OWNERS = "potentialOwner"
@@ -41,6 +42,7 @@ def read(task: Element, context: Context) -> Roles:
         if not said:
             context.warn(role, f"{named(role)} of {named(task)} says nobody", EXPECTED)
         for child in said:
+            note(child)
             match names.local(child):
                 case "resourceAssignmentExpression":
                     _expression(child, role, task, roles, context)

@@ -1,4 +1,7 @@
-"""Messages, operations and interfaces (8.4.3, 10.3.3, 10.5.5): references to the right kind, data that fits the messages."""
+"""Messages, operations and interfaces (8.4.3, 10.3.3, 10.5.5): references to the right kind, data that fits the messages.
+
+They look through `attrib`, which notes nothing: that a reference leads somewhere does not mean that anything follows it.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +27,7 @@ def _kinds(whole: Whole) -> None:
     """8.4.3: an operation has messages and errors, tasks and events have operations."""
     for tag, name, kind in REFERENCES:
         for element in whole.root.iter(f"{{{BPMN}}}{tag}"):
-            for key in [*whole.texts(element, name), *([names.reference(element.get(name))] if element.get(name) else [])]:
+            for key in [*whole.texts(element, name), *([names.reference(element.attrib.get(name))] if element.attrib.get(name) else [])]:
                 found = whole.by_id.get(key or "")
                 if found is not None and names.local(found) != kind:
                     whole.problem(element, f"has the {name} {key!r}, which is a {names.local(found)}", f"the id of a {kind}")
@@ -33,10 +36,10 @@ def _kinds(whole: Whole) -> None:
 def _operations(whole: Whole) -> None:
     """10.5.5, table 10.98: an event about a typed message (itemRef) says by which operation."""
     for definition in whole.within("messageEventDefinition"):
-        message = whole.to(definition.get("messageRef"))
+        message = whole.to(definition.attrib.get("messageRef"))
         if message is None or message.get("itemRef") is None:
             continue
-        if definition.get("operationRef") is None and not whole.texts(definition, "operationRef"):
+        if definition.attrib.get("operationRef") is None and not whole.texts(definition, "operationRef"):
             what = f"is about the typed message {message.get('id')!r} and names no operation"
             whole.problem(definition, what, "an operationRef: the process is executable")
 
@@ -54,7 +57,7 @@ def _messages_of_tasks(whole: Whole) -> None:
     """10.3.3.2 and 10.3.3.3: what a task sends or receives is one item, that of its message."""
     for tag, side in (("sendTask", "dataInput"), ("receiveTask", "dataOutput")):
         for task in whole.within(tag):
-            message, given = whole.to(task.get("messageRef")), _data(task, side)
+            message, given = whole.to(task.attrib.get("messageRef")), _data(task, side)
             if message is None or not given:
                 continue
             if len(given) > 1:
@@ -68,7 +71,7 @@ def _messages_of_tasks(whole: Whole) -> None:
 def _services(whole: Whole) -> None:
     """10.3.3.1: a service takes one input set and gives at most one output set, the items of its operation's messages."""
     for task in whole.within("serviceTask"):
-        operation, holder = whole.to(task.get("operationRef")), _io(task)
+        operation, holder = whole.to(task.attrib.get("operationRef")), _io(task)
         if operation is None or holder is None:
             continue
         sets = {tag: len(list(names.bpmn(holder, tag))) for tag in ("inputSet", "outputSet")}
@@ -90,7 +93,7 @@ def _callables(whole: Whole) -> Iterator[Element]:
 def _bindings(whole: Whole) -> None:
     """10.3.4.1 and 10.4.2: what supports an interface binds each of its operations to data of the items of its messages."""
     for callable_ in _callables(whole):
-        bindings = {names.reference(each.get("operationRef")): each for each in names.bpmn(callable_, "ioBinding")}
+        bindings = {names.reference(each.attrib.get("operationRef")): each for each in names.bpmn(callable_, "ioBinding")}
         supported = [whole.by_id[key] for key in dict.fromkeys(whole.texts(callable_, "supportedInterfaceRef")) if key in whole.by_id]
         for interface in supported:
             for operation in names.bpmn(interface, "operation"):
@@ -114,7 +117,7 @@ def _binding(whole: Whole, callable_: Element, operation: Element | None, bindin
 def _callable(whole: Whole) -> None:
     """10.3.6 and 13.3.5: a call begins a process at its none start event. Looked at where both lie in one file."""
     for call in whole.within("callActivity"):
-        called = whole.to(call.get("calledElement"))
+        called = whole.to(call.attrib.get("calledElement"))
         starts = [] if called is None else list(names.bpmn(called, "startEvent"))
         if called is not None and starts and all(_has_event(start) for start in starts):
             whole.problem(call, f"calls {named(called)}, which only events start", "a none start event in it")
@@ -127,7 +130,7 @@ def _has_event(start: Element) -> bool:
 def _calls(whole: Whole) -> None:
     """10.3.4.1: the data of a call activity is that of what it calls. Looked at where both are declared in one file."""
     for call in whole.within("callActivity"):
-        called = whole.to(call.get("calledElement"))
+        called = whole.to(call.attrib.get("calledElement"))
         if called is None or _io(called) is None or _io(call) is None:
             continue
         for tag in ("dataInput", "dataOutput"):

@@ -1,47 +1,91 @@
-"""Warnings for every attribute and extension element of a file that nothing here reads: never silently dropped (issue 4).
+"""Warnings for every attribute, element and text of a file that nothing here reads: never silently dropped (issue 4).
 
-Run after the parsers, which note what they asked for. Attributes without a namespace are looked up in `vocabulary.py`.
+Run after the parsers: what they asked for is noted (`noted.py`). The standard gives some things to people and tools, not to the run:
+`vocabulary.py` lists them, and nothing is said about them.
 """
 
 from __future__ import annotations
 
-from engine.bpmn import names, vocabulary
+from engine.bpmn import data, names, vocabulary
 from engine.bpmn.context import Context
 from engine.bpmn.names import BPMN, Element
+from engine.bpmn.noted import ITSELF, TEXT, asked
 
 NOTHING: frozenset[str] = frozenset()
 
 
 def report(top: Element, context: Context) -> None:
     """Everything below `top`, and `top` itself."""
-    waiting = [top]
+    waiting = [(top, False)]
     while waiting:
-        element = waiting.pop()
+        element, quiet = waiting.pop()
         if _is_foreign(element) and not context.was_read(element):
             context.unread_extension(element)  # and so is all that lies in it
             continue
-        known = _known(element)
-        for key in element.attrib:
-            tag = str(key)
-            space, name = names.split(tag)
-            if space in vocabulary.OF_TOOLS:
-                continue
-            if space != "" or name not in known:
-                context.unread_attribute(element, tag)
-        waiting += reversed(list(names.elements(element)))
+        for_people, named_already = _is_for_people(element, context), element in context.refused
+        if not (quiet or for_people or named_already or _is_read(element)):
+            context.unread_element(element)
+            continue
+        _own(element, context, quiet=quiet or for_people or named_already)
+        within = quiet or for_people or (named_already and not _goes_on(element))
+        waiting += [(child, within) for child in reversed(list(names.elements(element)))]
+
+
+def _own(element: Element, context: Context, *, quiet: bool) -> None:
+    """Its attributes and its text. `quiet`: about those that the standard gives it, nothing is to be said."""
+    known, for_people = _known(element), _for_people(element)
+    for key in element.attrib:
+        tag = str(key)
+        space, name = names.split(tag)
+        if space in vocabulary.OF_TOOLS or (space == "" and (name in for_people or (quiet and name in (known or NOTHING)))):
+            continue
+        if known is None and quiet:
+            continue  # of a vendor's element that is refused
+        if tag not in asked(element) or (space in ("", BPMN) and known is not None and name not in known):
+            context.unread_attribute(element, tag)
+    if not quiet and (element.text or "").strip() and TEXT not in asked(element):
+        context.unread_text(element)
 
 
 def _is_foreign(element: Element) -> bool:
     """An extension element: it stands in extensionElements, or where the standard has no place for it."""
     parent = element.getparent()
-    return parent is not None and names.namespace(parent) == BPMN and names.namespace(element) not in (BPMN, *vocabulary.DIAGRAM)
+    standard = (BPMN, *vocabulary.DIAGRAM)
+    return parent is not None and names.namespace(parent) in standard and names.namespace(element) not in standard
 
 
-def _known(element: Element) -> frozenset[str]:
-    """The attributes without a namespace that an element may have."""
+def _is_read(element: Element) -> bool:
+    """Whether a parser asked for it, or for anything in it but the id, which everything has."""
+    found = asked(element)
+    if element.tag == f"{{{BPMN}}}extensionElements":
+        return True  # what it holds is judged by itself
+    return not found.isdisjoint((ITSELF, TEXT)) or any(key in found for key in element.attrib if key != "id")
+
+
+def _is_for_people(element: Element, context: Context) -> bool:
+    """An element that is drawn or describes, with all that the standard puts into it."""
+    space, tag = names.split(str(element.tag))
+    if space == BPMN and tag == "process":
+        return not names.flag(element.attrib.get("isExecutable"), default=True)
+    if space == BPMN and tag in data.ASSOCIATIONS:
+        return data.is_drawn(element, context)
+    return space in vocabulary.DIAGRAM or (space == BPMN and tag in vocabulary.FOR_PEOPLE)
+
+
+def _goes_on(element: Element) -> bool:
+    """Whether what an element holds is read though a problem is about the element itself."""
+    return names.local(element) in vocabulary.CONTAINERS and ITSELF in asked(element)
+
+
+def _for_people(element: Element) -> frozenset[str]:
+    """The attributes of an element that describe it, or name it to other elements, and say nothing to the run."""
+    space, tag = names.split(str(element.tag))
+    return vocabulary.DESCRIPTIVE.get(tag, NOTHING) | vocabulary.NAMES if space == BPMN else vocabulary.IDS
+
+
+def _known(element: Element) -> frozenset[str] | None:
+    """The attributes without a namespace that the standard gives an element; None for elements of vendors."""
     space, tag = names.split(str(element.tag))
     if space == BPMN:
         return vocabulary.STANDARD.get(tag, NOTHING) | {"id"}
-    if space in vocabulary.DIAGRAM:
-        return vocabulary.DIAGRAM[space].get(tag, NOTHING)
-    return vocabulary.OF_VENDORS.get(tag, NOTHING)
+    return vocabulary.DIAGRAM[space].get(tag, NOTHING) if space in vocabulary.DIAGRAM else None

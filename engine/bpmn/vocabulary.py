@@ -1,6 +1,6 @@
-"""The attributes that there are: those of the standard's XML (the tables of each element), and those that we read of vendors' elements.
+"""The attributes that the standard's XML gives each element, and what of all that is for people and tools alone.
 
-Only names, so that `unread.py` can report the others. What they mean is the business of the parsers.
+Only names, so that `unread.py` can report what is not read. What they mean is the business of the parsers.
 """
 
 from __future__ import annotations
@@ -103,29 +103,50 @@ textAnnotation: textFormat
 group: categoryValueRef
 """)
 
-# Of vendors' elements that parsers ask for, what they read of them and below. Their own tables are longer.
-OF_VENDORS = _table("""
-formData extensionElements inputOutput list map validation properties ioMapping userTask value script: id
-formField: id label type defaultValue datePattern
-value: id name
-property: id value
-constraint: name config
-inputParameter outputParameter: name
-entry: key
-in out: source sourceExpression target variables local businessKey
-taskDefinition: type retries
-assignmentDefinition: assignee candidateUsers candidateGroups
-taskSchedule: dueDate followUpDate
-priorityDefinition: priority
-input output: source target
-calledElement: processId bindingType propagateAllChildVariables propagateAllParentVariables
-calledDecision: decisionId resultVariable
-subscription: correlationKey
-loopCharacteristics: inputCollection inputElement outputCollection outputElement
-adHoc: activeElementsCollection
-script: expression resultVariable
-failedJobRetryTimeCycle:
+# Elements that are drawn or describe: with all that the standard puts into them, they say nothing to the run.
+FOR_PEOPLE = frozenset(
+    {
+        "documentation",
+        "textAnnotation",
+        "association",
+        "group",
+        "category",
+        "laneSet",
+        "childLaneSet",
+        "lane",
+        "dataStore",
+        "dataStoreReference",
+        "dataState",
+        "ioSpecification",
+        "inputSet",
+        "outputSet",
+        "itemDefinition",
+        "collaboration",
+        "choreography",
+        "globalChoreographyTask",
+        "conversation",
+        "globalConversation",
+        "import",
+        "relationship",
+    }
+)
+
+# Attributes that do the same. Ids and names are of everything: what a parser does not ask for is there to be read.
+IDS = frozenset({"id"})
+NAMES = IDS | {"name"}
+DESCRIPTIVE = _table("""
+definitions: targetNamespace exporter exporterVersion typeLanguage
+process: isClosed processType definitionalCollaborationRef
+property dataInput dataOutput inputDataItem outputDataItem dataObject dataObjectReference: itemSubjectRef isCollection
+dataObjectReference: dataObjectRef
+message: itemRef
+receiveTask messageEventDefinition: operationRef
+interface operation: implementationRef
+error escalation signal: structureRef
 """)
+
+# What they hold is read, whatever is wrong with themselves.
+CONTAINERS = frozenset({"definitions", "process", "subProcess", "transaction", "adHocSubProcess"})
 
 _DRAWN = "id bpmnElement"
 DIAGRAM: Mapping[str, Mapping[str, frozenset[str]]] = {

@@ -25,7 +25,7 @@ class Whole:
     def of(cls, root: Element, processes: Sequence[Element], context: Context) -> Whole:
         by_id: dict[str, Element] = {}
         for element in root.iter(f"{{{BPMN}}}*"):
-            if key := element.get("id"):
+            if key := element.attrib.get("id"):
                 by_id.setdefault(key, element)
         return cls(root, processes, by_id, context)
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from lxml import etree
 
 from engine.bpmn.definition import Problem
+from engine.bpmn.noted import LOOKUP
 
 MAX_BYTES = 5_000_000
 MAX_TAGS = 100_000  # a tenth of it is more than any model that people draw
@@ -63,6 +64,7 @@ def parse_xml(data: bytes, *, file: str | None = None) -> etree._Element:
         remove_comments=True,
         remove_pis=True,
     )
+    parser.set_element_class_lookup(LOOKUP)
     try:
         root = etree.fromstring(text.encode("utf-8"), parser)
     except etree.XMLSyntaxError as error:

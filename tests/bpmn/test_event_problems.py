@@ -198,12 +198,10 @@ def test_an_escalation_at_the_border_of_a_call_or_of_a_loop_that_throws_one_is_n
         '<multiInstanceLoopCharacteristics behavior="None" noneBehaviorEventRef="{}"><loopCardinality>2</loopCardinality>'
         "</multiInstanceLoopCharacteristics>"
     )
-    roots = (
-        '<escalation id="cheap" escalationCode="CHEAP"/><signal id="sig" name="S"/>'
-        '<escalationEventDefinition id="said" escalationRef="cheap"/><signalEventDefinition id="told" signalRef="sig"/>'
-    )
-    assert read(around(f'<userTask id="x">{loop.format("said")}</userTask>', more=event, root=roots)).warnings == ()
-    (warning,) = read(around(f'<userTask id="x">{loop.format("told")}</userTask>', more=event, root=roots)).warnings
+    said = '<escalation id="cheap" escalationCode="CHEAP"/><escalationEventDefinition id="it" escalationRef="cheap"/>'
+    assert read(around(f'<userTask id="x">{loop.format("it")}</userTask>', more=event, root=said)).warnings == ()
+    told = '<signal id="sig" name="S"/><signalEventDefinition id="it" signalRef="sig"/>'
+    (warning,) = read(around(f'<userTask id="x">{loop.format("it")}</userTask>', more=event, root=told)).warnings
     assert "throws no escalation" in warning.what
 
 

@@ -46,6 +46,44 @@ def test_nothing_of_our_own_models_goes_unread(path: Path) -> None:
     assert [each.what for each in read(path.read_bytes()).warnings if "not read" in each.what] == []
 
 
+@pytest.mark.parametrize(
+    ("node", "what"),
+    [
+        ('<serviceTask id="x" baton:handler="h" operationRef="o"/>', "the attribute operationRef is not read"),
+        ('<sendTask id="x" baton:handler="h" messageRef="m"/>', "the attribute messageRef is not read"),
+        ('<scriptTask id="x" baton:handler="h"><script>a</script></scriptTask>', "the element script is not read"),
+        (
+            '<userTask id="x"><dataInputAssociation><sourceRef>d</sourceRef><targetRef>i</targetRef></dataInputAssociation></userTask>',
+            "the element dataInputAssociation is not read",
+        ),
+        ('<userTask id="x" implementation="${ask}"/>', "the attribute implementation is not read"),
+        (
+            '<userTask id="x" camunda:assignee="a" flowable:assignee="b"/>',
+            "the attribute flowable:assignee is not read",
+        ),
+        (
+            '<callActivity id="x" calledElement="p"><extensionElements><camunda:in businessKey="b" source="a"/></extensionElements>'
+            "</callActivity>",
+            "the attribute source is not read",
+        ),
+    ],
+)
+def test_what_is_known_and_void_here_is_reported(node: str, what: str) -> None:
+    """That it stands in the standard's tables is not enough: nothing asked for it on this element."""
+    data = around(node, root='<message id="m" name="M"/>', more='<dataObject id="d"/><property id="i"/>')
+    assert [each.what for each in read(data).warnings] == [what]
+
+
+def test_text_that_nothing_reads_is_reported() -> None:
+    warned = read(around('<userTask id="x">Check it</userTask>')).warnings
+    assert [each.what for each in warned] == ["the text in userTask is not read"]
+
+
+def test_an_event_definition_that_no_event_refers_to_is_reported_as_a_whole() -> None:
+    beside = '<timerEventDefinition id="t"><timeDate>2026-12-01</timeDate></timerEventDefinition>'
+    assert [each.what for each in read(around('<task id="x"/>', root=beside)).warnings] == ["the element timerEventDefinition is not read"]
+
+
 def test_an_attribute_of_another_element_is_unknown() -> None:
     (warned,) = read(around('<userTask id="x" calledElement="p"/>')).warnings
     assert (warned.element_id, warned.what) == ("x", "the attribute calledElement is not read")

@@ -212,6 +212,7 @@ def refuse_activity_ref(event: Element, context: Context) -> None:
     if definition is None:
         return
     context.report_unread(definition)
+    definition.get("waitForCompletion")  # says something to a throw event alone
     if (activity := names.reference(definition.get("activityRef"))) is not None:
         why = "no activityRef: what the event belongs to is compensated"
         context.problem(definition, f"{named(event)} catches compensation and names the activity {activity!r}", why)

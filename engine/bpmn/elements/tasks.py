@@ -30,7 +30,7 @@ def parse_nothing(element: Element, context: Context) -> None:
 
 def parse_send(element: Element, context: Context) -> ServiceTaskConfig | ScriptConfig | MessageConfig | None:
     """Bound as a service task is, or else its message goes to the message's destination, or to our own processes (10.3.3.2)."""
-    if names.reference(element.get("messageRef")) is None or service_task.is_bound(element, context):
+    if names.reference(element.attrib.get("messageRef")) is None or service_task.is_bound(element, context):
         return service_task.parse(element, context)
     return throwing.sent_message(element, context)
 

@@ -26,6 +26,7 @@ from psycopg.pq import TransactionStatus
 
 from engine.commands.outcome import Lease
 from engine.core.effects import InvariantBroken
+from engine.db.session import cursor_of
 from engine.failpoints import failpoint
 
 P = ParamSpec("P")
@@ -84,15 +85,16 @@ def command(function: Callable[Concatenate[Connection, P], R]) -> Command[P, R]:
 @contextmanager
 def transaction(conn: Connection) -> Iterator[Connection]:
     """BEGIN … COMMIT; ROLLBACK when the block raises."""
-    conn.execute("BEGIN")
+    cursor = cursor_of(conn)
+    cursor.execute("BEGIN")
     try:
         yield conn
         failpoint("command.before_commit")
     except BaseException:
         if not conn.closed:
-            conn.execute("ROLLBACK")
+            cursor.execute("ROLLBACK")
         raise
-    conn.execute("COMMIT")
+    cursor.execute("COMMIT")
 
 
 def assert_idle(conn: Connection) -> None:

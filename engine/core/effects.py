@@ -279,5 +279,5 @@ class Effects:
             ("execution", [e.id for e in self.new_executions] + [e.id for e in self.moved_executions] + self.gone_executions),
             ("scope of executions", [each.from_scope for each in self.handed_over] + self.forgotten_scopes),
         ):
-            if len(ids) != len(set(ids)):
+            if len(ids) > 1 and len(ids) != len(set(ids)):
                 raise InvariantBroken(f"effects name a {name} twice: {sorted(map(str, ids))}")

@@ -20,7 +20,7 @@ from engine.bpmn.definition import ProcessDefinition
 from engine.core.effects import Effects, Event, Home, InvariantBroken
 from engine.core.snapshot import Snapshot
 from engine.db.locks import KEYS, TAKE_MESSAGE
-from engine.db.session import cursor_of
+from engine.db.session import Cursors, cursor_of
 from engine.db.statements import STARTS, Mix, writing_statements
 from engine.ids import new_id
 from engine.text import shortened, sort_key
@@ -150,7 +150,7 @@ def write(conn: psycopg.Connection[Any], change: Change) -> datetime | None:
     return at
 
 
-def _take_message(cursor: psycopg.Cursor[Any], change: Change, parameters: Mapping[str, Any]) -> None:
+def _take_message(cursor: Cursors, change: Change, parameters: Mapping[str, Any]) -> None:
     opened = parameters.get("subscription_ids", []), parameters.get("job_ids", [])
     row = cursor.execute(TAKE_MESSAGE, (change.takes_message, *opened, change.start_subscription, new_id())).fetchone()
     # Re-check after the lock: the message may have been taken, or have expired, while we waited.

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
-from weakref import WeakKeyDictionary
 
 import psycopg
 from sqlalchemy import Engine, create_engine
@@ -51,15 +51,36 @@ def connect(url: str, *, application_name: str = "baton") -> psycopg.Connection:
     return conn
 
 
-_CURSORS: WeakKeyDictionary[psycopg.Connection[Any], psycopg.Cursor[Any]] = WeakKeyDictionary()
+KEPT = 500  # statements of a connection; as many as it may have prepared
+_PLACE = "baton_cursors"  # on the connection itself, so that they go with it
 
 
-def cursor_of(conn: psycopg.Connection[Any]) -> psycopg.Cursor[Any]:
-    """The one cursor of this connection: a new one for every statement costs 23 microseconds of the client's time.
+class Cursors:
+    """The cursors of one connection, one for each statement that it executes.
 
-    Read its rows before the next statement. Rows are tuples.
+    A cursor that executes another statement than the last time learns anew how each type is written and read, and a new cursor
+    costs still more. Read the rows of a statement before you execute it again. Rows are tuples.
     """
-    cursor = _CURSORS.get(conn)
-    if cursor is None or cursor.closed:
-        cursor = _CURSORS[conn] = psycopg.Cursor(conn)
-    return cursor
+
+    __slots__ = ("_by_statement", "_conn")
+
+    def __init__(self, conn: psycopg.Connection[Any]) -> None:
+        self._conn = conn
+        self._by_statement: dict[str, psycopg.Cursor[Any]] = {}
+
+    def execute(self, statement: str, parameters: Sequence[Any] | Mapping[str, Any] | None = None) -> psycopg.Cursor[Any]:
+        cursor = self._by_statement.get(statement)
+        if cursor is None:
+            if len(self._by_statement) >= KEPT:
+                self._by_statement.clear()
+            cursor = self._by_statement[statement] = psycopg.Cursor(self._conn)
+        return cursor.execute(statement, parameters)
+
+
+def cursor_of(conn: psycopg.Connection[Any]) -> Cursors:
+    """What executes the statements of commands on this connection."""
+    found: Cursors | None = getattr(conn, _PLACE, None)
+    if found is None:
+        found = Cursors(conn)
+        setattr(conn, _PLACE, found)
+    return found

@@ -9,8 +9,8 @@ so it is never written the optimistic way. The request row is the last member, w
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple
 
 from engine.db.locks import (
     CALLING_ROOT,
@@ -31,9 +31,11 @@ from engine.db.locks import (
 LIMIT_CHARACTERS, LIMIT_PARAMETERS = 4096, 50
 
 
-@dataclass(frozen=True, slots=True)
-class Mix:
-    """Which members a writing statement has. `leaf`: a key of locks.LEAF, or start | start_newest | start_by_job."""
+class Mix(NamedTuple):
+    """Which members a writing statement has. `leaf`: a key of locks.LEAF, or start | start_newest | start_by_job.
+
+    A tuple, because each write makes one, hashes it and compares it to find its statement.
+    """
 
     leaf: str
     ended: bool = False

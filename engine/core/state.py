@@ -12,6 +12,7 @@ from uuid import UUID
 
 from engine.bpmn.definition import Node, ProcessDefinition
 from engine.core.values import Variable, native
+from engine.expressions.feel.function import CLOCK
 
 
 class Instance:
@@ -58,7 +59,7 @@ class Instance:
     def engine_names(self, now: datetime) -> dict[str, Any]:
         """The names that the engine itself knows, hidden by variables of the same name."""
         if self._engine_names is None:
-            self._engine_names = {"now": now, "businessKey": self.business_key, "initiator": self.started_by}
+            self._engine_names = {CLOCK: now, "now": now, "businessKey": self.business_key, "initiator": self.started_by}
         return self._engine_names
 
 

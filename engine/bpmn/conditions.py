@@ -5,7 +5,7 @@ from __future__ import annotations
 from engine.bpmn import names
 from engine.bpmn.context import MAX_NAME, Context, named
 from engine.bpmn.names import Element
-from engine.expressions import Expression
+from engine.expressions import Expression, as_condition
 
 EXAMPLE = "${amount > 1000}"
 
@@ -22,10 +22,10 @@ def condition(owner: Element, given: Element, context: Context) -> Expression | 
     if language and not language.lower().rstrip("/").endswith(("juel", "uel", "feel")):
         context.problem(owner, f"{where} is written in {language}", f"an expression such as {EXAMPLE}")
         return None
-    feel = language.lower().endswith("feel") or text.startswith("=")
+    feel = language.lower().rstrip("/").endswith("feel") or text.startswith("=")
     expression = context.expression(given, text, where, language="feel" if feel else "juel")
     if expression is not None and (expression.is_template or (expression.is_constant and not isinstance(expression.evaluate({}), bool))):
         example = f"${{{text}}}" if text.isidentifier() and len(text) <= MAX_NAME else EXAMPLE  # perhaps a variable is meant
         context.problem(owner, f"{where} is the text {text[:80]!r}", f"an expression that is true or false, such as {example}")
         return None
-    return expression
+    return None if expression is None else as_condition(expression)

@@ -15,7 +15,7 @@ from engine.bpmn.definition import Problem
 from engine.bpmn.names import BPMN, CAMUNDA_LIKE, XSI, Element
 from engine.bpmn.noted import ITSELF, TEXT, asked, note
 from engine.bpmn.times import TimerError, parse_timer
-from engine.expressions import Expression, ExpressionError, constant, limits, parse
+from engine.expressions import Expression, ExpressionError, as_variable, constant, limits, parse
 from engine.expressions.parse import Compiled
 
 MAX_REPORTED = 1_000  # problems of one file, and warnings; a person reads fewer
@@ -89,7 +89,7 @@ class Context:
         if text is None or not text.strip():
             return None
         try:
-            return parse(text.strip(), language=language)
+            return as_variable(parse(text.strip(), language=language))
         except ExpressionError as error:
             self.problem(element, f"{where} is not an expression: {error}", "an expression as docs/expressions.md describes it")
             return None
@@ -103,7 +103,7 @@ class Context:
         return tuple(expression for expression in found if expression is not None)
 
     def zeebe(self, element: Element, text: str | None, where: str) -> Compiled | None:
-        """A Zeebe attribute: `= path` is FEEL, anything else is text."""
+        """A Zeebe attribute: `= …` is FEEL, anything else is text."""
         if text is None or not text.strip():
             return None
         return self.expression(element, text, where, language="feel") if text.strip().startswith("=") else constant(text.strip())

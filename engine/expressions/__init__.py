@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any, Protocol
 
 from engine.expressions.errors import ExpressionError, ExpressionSyntaxError, LimitExceeded, MissingName
-from engine.expressions.parse import compose_list, compose_object, constant, parse
+from engine.expressions.parse import as_condition, as_variable, compose_list, compose_object, constant, parse, parse_unary_tests
 
 __all__ = [
     "Expression",
@@ -17,10 +17,13 @@ __all__ = [
     "ExpressionSyntaxError",
     "LimitExceeded",
     "MissingName",
+    "as_condition",
+    "as_variable",
     "compose_list",
     "compose_object",
     "constant",
     "parse",
+    "parse_unary_tests",
 ]
 
 

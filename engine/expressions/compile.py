@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from difflib import get_close_matches
 from typing import Any
 
 from engine.expressions import limits, values
 from engine.expressions.errors import ExpressionError, LimitExceeded, MissingName
+from engine.expressions.feel.compile import compile_feel
 from engine.expressions.methods import dispatch
+from engine.expressions.missing import missing_variable
 from engine.expressions.provided import PROVIDED
 from engine.expressions.tree import (
+    AsCondition,
     Asked,
+    AsVariable,
     Binary,
     Call,
     Conditional,
+    Feel,
     Index,
     ListOf,
     Literal,
@@ -75,6 +79,9 @@ def _compile(node: Node) -> Closure:
         case ObjectOf(entries):
             pairs = [(key, _compile(value)) for key, value in entries]
             return lambda scope: {key: closure(scope) for key, closure in pairs}
+        case Feel() | AsVariable() | AsCondition():
+            return compile_feel(node)
+    raise TypeError(f"expected a node of ${{…}}, found a {type(node).__name__}")
 
 
 def _name(name: str) -> Closure:
@@ -82,18 +89,9 @@ def _name(name: str) -> Closure:
         try:
             return scope.variables[name]
         except KeyError:
-            raise MissingName(name, f"expected a variable {name!r}, found none{_near(name, scope.variables)}") from None
+            raise missing_variable(name, scope.variables) from None
 
     return evaluate
-
-
-def _near(name: str, known: Mapping[str, Any]) -> str:
-    names = [each for each in list(known)[:1000] if isinstance(each, str)]
-    if longer := sorted(each for each in names if each.startswith((f"{name}.", f"{name}-", f"{name} "))):
-        return f"; there is one called {longer[0]!r}, which is written `{longer[0]}` in backticks"
-    if near := get_close_matches(name[:100], [each[:100] for each in names], n=1):
-        return f"; there is one called {near[0]!r}"
-    return ""
 
 
 def _member(target: Closure, key: str) -> Closure:

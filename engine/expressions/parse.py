@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from engine.expressions import limits
 from engine.expressions.compile import Closure, compile_tree
-from engine.expressions.errors import ExpressionError, ExpressionSyntaxError, LimitExceeded
+from engine.expressions.errors import ExpressionError, LimitExceeded
+from engine.expressions.feel.free import names_in
+from engine.expressions.feel.parser import parse_feel
+from engine.expressions.feel.parser import parse_unary_tests as tests_of_feel
 from engine.expressions.juel import parse_expression
-from engine.expressions.tree import Asked, ListOf, Literal, Member, Name, Node, ObjectOf, Template, walk
+from engine.expressions.tree import AsCondition, AsVariable, Feel, ListOf, Literal, Node, ObjectOf, Template
 from engine.expressions.values import Scope
 
 _OPENING = re.compile(r"\\(?=[$#]\{)|[$#]\{")
-_PATH = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*)*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +30,10 @@ class Compiled:
 
     @property
     def is_constant(self) -> bool:
-        return isinstance(self.tree, Literal)
+        body = self.tree
+        while isinstance(body, (Feel, AsVariable, AsCondition)):
+            body = body.body
+        return isinstance(body, Literal)
 
     @property
     def is_template(self) -> bool:
@@ -36,7 +41,7 @@ class Compiled:
 
     @property
     def names(self) -> frozenset[str]:
-        return frozenset(node.name for node, _ in walk(self.tree) if isinstance(node, (Name, Asked)))
+        return names_in(self.tree)
 
     def evaluate(self, variables: Mapping[str, Any]) -> Any:
         """The value over native values. Raises ExpressionError, never anything else."""
@@ -46,11 +51,11 @@ class Compiled:
             raise LimitExceeded("expected a value that fits the stack, found deeper nesting") from error
 
 
-def parse(text: str, *, language: str = "juel") -> Compiled:
+def parse(text: str, *, language: str = "juel", names: Iterable[str] = ()) -> Compiled:
     """The expression that `text` is. Raises ExpressionError.
 
     `${…}` or `#{…}` alone keeps the kind of its value; within a text it makes a string; plain text is itself.
-    `language="feel"`: plain text, or `=` with a path such as `= order.customer.id`; the rest of FEEL is not read yet.
+    `language="feel"`: an expression of FEEL, behind `=` or not; `names` are variables that it may mean with spaces or signs in them.
     """
     if len(text) > limits.SOURCE_LENGTH:
         raise LimitExceeded(f"expected an expression of at most {limits.SOURCE_LENGTH} characters, found {len(text)}")
@@ -58,10 +63,34 @@ def parse(text: str, *, language: str = "juel") -> Compiled:
         case "juel":
             tree = _template(text)
         case "feel":
-            tree = _feel(text)
+            tree = Feel(parse_feel(text.lstrip().removeprefix("="), names))
         case _:
-            raise ExpressionError(f"expected the expression language juel, found {language}")
+            raise ExpressionError(f"expected the expression language juel or feel, found {language}")
     return Compiled(text, tree, compile_tree(tree))
+
+
+def parse_unary_tests(text: str, *, names: Iterable[str] = ()) -> Compiled:
+    """What a cell of a decision table says about its input, the variable `?`: true, false, or null. Raises ExpressionError."""
+    tree = Feel(tests_of_feel(text, names))
+    return Compiled(text, tree, compile_tree(tree))
+
+
+def as_variable(expression: Compiled) -> Compiled:
+    """An expression of FEEL whose value a variable of a process takes; of another language, itself."""
+    return _used(expression, AsVariable)
+
+
+def as_condition(expression: Compiled) -> Compiled:
+    """An expression of FEEL that must be true or false, and says what was missing if it is neither; of another language, itself."""
+    return _used(expression, AsCondition)
+
+
+def _used(expression: Compiled, how: type[AsVariable] | type[AsCondition]) -> Compiled:
+    body = expression.tree.body if isinstance(expression.tree, (AsVariable, AsCondition)) else expression.tree
+    if not isinstance(body, Feel):
+        return expression
+    tree = how(body)
+    return Compiled(expression.text, tree, compile_tree(tree))
 
 
 def constant(value: Any) -> Compiled:
@@ -105,17 +134,3 @@ def _template(text: str) -> Node:
     if expressions == 1 and all(isinstance(part, Literal) and not part.value.strip() for part in surrounding):
         return parts[-1]
     return Template((*parts, Literal(plain)) if plain else tuple(parts))
-
-
-def _feel(text: str) -> Node:
-    stripped = text.strip()
-    if not stripped.startswith("="):
-        return Literal(text)
-    path = stripped[1:].strip()
-    if not _PATH.fullmatch(path):
-        raise ExpressionSyntaxError(f"expected a plain path such as = order.id (FEEL is read no further yet), found {path!r}", position=0)
-    first, *rest = path.split(".")
-    node: Node = Name(first)
-    for key in rest:
-        node = Member(node, key)
-    return node

@@ -106,7 +106,165 @@ class ObjectOf:
     entries: tuple[tuple[str, Node], ...]
 
 
-Node = Literal | Name | Member | Index | Call | Provided | Asked | Unary | Binary | Logical | Conditional | Template | ListOf | ObjectOf
+# ---- of FEEL alone
+
+
+@dataclass(frozen=True, slots=True)
+class Feel:
+    """What is below follows the rules of FEEL: null for what has no result, three truth values, one kind of number."""
+
+    body: Node
+
+
+@dataclass(frozen=True, slots=True)
+class AsVariable:
+    """The value as a variable of a process can hold it: dates stay, times and durations are their text."""
+
+    body: Node
+
+
+@dataclass(frozen=True, slots=True)
+class AsCondition:
+    """True or false, and an error that names what was missing if something was and the answer is not true."""
+
+    body: Node
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """`target[condition]`: the items for which the condition is true, or the one with that number, from 1."""
+
+    target: Node
+    condition: Node
+
+
+@dataclass(frozen=True, slots=True)
+class Between:
+    value: Node
+    low: Node
+    high: Node
+
+
+@dataclass(frozen=True, slots=True)
+class RangeOf:
+    """`[low..high]`, and `< high` and the like, where one end is None."""
+
+    low: Node | None
+    high: Node | None
+    low_closed: bool
+    high_closed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Equals:
+    """`= value` and `!= value` as a test."""
+
+    value: Node
+    negated: bool
+
+
+@dataclass(frozen=True, slots=True)
+class In:
+    """`value in tests`: true if one of them is."""
+
+    value: Node
+    tests: tuple[Node, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Tests:
+    """A cell of a decision table: what it says about `?`. Without tests it is true."""
+
+    tests: tuple[Node, ...]
+    negated: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Iteration:
+    """`name in domain`, or `name in domain..until`."""
+
+    name: str
+    domain: Node
+    until: Node | None
+
+
+@dataclass(frozen=True, slots=True)
+class For:
+    iterators: tuple[Iteration, ...]
+    result: Node
+
+
+@dataclass(frozen=True, slots=True)
+class Quantified:
+    """`some` and `every`."""
+
+    quantifier: str
+    iterators: tuple[Iteration, ...]
+    condition: Node
+
+
+@dataclass(frozen=True, slots=True)
+class InstanceOf:
+    value: Node
+    type: Type
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionOf:
+    """`function(parameters) body`."""
+
+    parameters: tuple[tuple[str, Type | None], ...]
+    body: Node
+
+
+@dataclass(frozen=True, slots=True)
+class Invocation:
+    """`callee(positional)` or `callee(name: named)`."""
+
+    callee: Node
+    positional: tuple[Node, ...]
+    named: tuple[tuple[str, Node], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Type:
+    """A type of FEEL by its name, with the types in its angle brackets: of items, of entries by their names, of parameters."""
+
+    name: str
+    parts: tuple[tuple[str, Type], ...] = ()
+    result: Type | None = None
+
+
+Node = (
+    Literal
+    | Name
+    | Member
+    | Index
+    | Call
+    | Provided
+    | Asked
+    | Unary
+    | Binary
+    | Logical
+    | Conditional
+    | Template
+    | ListOf
+    | ObjectOf
+    | Feel
+    | AsVariable
+    | AsCondition
+    | Filter
+    | Between
+    | RangeOf
+    | Equals
+    | In
+    | Tests
+    | For
+    | Quantified
+    | InstanceOf
+    | FunctionOf
+    | Invocation
+)
 
 
 def children(node: Node) -> tuple[Node, ...]:
@@ -134,6 +292,31 @@ def children(node: Node) -> tuple[Node, ...]:
             return items
         case ObjectOf(entries):
             return tuple(value for _, value in entries)
+    return _children_of_feel(node)
+
+
+def _children_of_feel(node: Node) -> tuple[Node, ...]:
+    match node:
+        case Feel(body) | AsVariable(body) | AsCondition(body) | FunctionOf(_, body):
+            return (body,)
+        case Filter(target, condition):
+            return (target, condition)
+        case Between(value, low, high):
+            return (value, low, high)
+        case RangeOf(start, end, _, _):
+            return tuple(each for each in (start, end) if each is not None)
+        case Equals(value, _) | InstanceOf(value, _):
+            return (value,)
+        case In(value, tests):
+            return (value, *tests)
+        case Tests(tests, _):
+            return tests
+        case For(iterations, result) | Quantified(_, iterations, result):
+            domains = ((each.domain, each.until) for each in iterations)
+            return (*(each for pair in domains for each in pair if each is not None), result)
+        case Invocation(callee, positional, named):
+            return (callee, *positional, *(value for _, value in named))
+    raise TypeError(f"expected a node of the tree, found a {type(node).__name__}")
 
 
 def path_of(node: Node) -> str | None:

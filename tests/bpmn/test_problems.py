@@ -395,7 +395,7 @@ def test_a_faulty_structure_is_refused_by_name(body: str, element: str, part: st
         ("<conditionExpression>approved</conditionExpression>", "is the text 'approved'"),
         ("<conditionExpression>a ${b}</conditionExpression>", "is the text 'a ${b}'"),
         ("<conditionExpression>${a =&gt; b}</conditionExpression>", "equality is written =="),
-        ("<conditionExpression>= a &gt; 3</conditionExpression>", "plain path"),
+        ("<conditionExpression>= a &gt; &gt; 3 and</conditionExpression>", "is not an expression: expected a value, found the end"),
         ('<conditionExpression language="groovy">a</conditionExpression>', "is written in groovy"),
     ],
 )

@@ -225,10 +225,6 @@ def test_an_expression_says_what_it_is() -> None:
     assert parse("${a}") == parse("${a}")
 
 
-def test_feel_is_read_as_far_as_plain_paths() -> None:
-    assert parse("= order.id", language="feel").evaluate(VARIABLES) == 7
-    assert parse("no expression", language="feel").evaluate({}) == "no expression"
-    with pytest.raises(ExpressionSyntaxError, match="plain path"):
-        parse("= order.id + 1", language="feel")
-    with pytest.raises(ExpressionError, match="juel"):
+def test_a_language_that_is_not_read_is_refused_by_name() -> None:
+    with pytest.raises(ExpressionError, match="juel or feel, found groovy"):
         parse("1", language="groovy")

@@ -1,0 +1,92 @@
+"""What one evaluation of FEEL sees: names in frames within each other, and the work that it may still do."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from enum import Enum
+from typing import Any
+
+from engine.expressions import limits
+from engine.expressions.errors import LimitExceeded
+from engine.expressions.values import Scope
+
+MAX_NOTES = 20  # a person reads fewer
+
+
+class Missing(Enum):
+    """A name that is not there, which is neither null nor false."""
+
+    MISSING = "missing"
+
+
+MISSING = Missing.MISSING
+
+
+class FeelScope(Scope):
+    """One frame of names, and the frames around it, of which the outermost holds the variables and what all of them share."""
+
+    __slots__ = ("absent", "calls", "items", "names", "notes", "outer", "root", "shared")
+
+    def __init__(self, names: Mapping[str, Any], outer: FeelScope | None, shared: Scope, items: Items | None = None) -> None:
+        self.names = names
+        self.outer = outer
+        self.items = items  # the list that a filter looks through
+        self.root: FeelScope = self if outer is None else outer.root
+        self.shared = shared
+        self.variables = shared.variables
+        if outer is None:
+            self.calls = 0  # functions of the expression within each other
+            self.notes: list[str] = []  # why something is null
+            self.absent: list[str] = []  # keys that were read and are not there
+
+    def within(self, names: Mapping[str, Any], items: Items | None = None) -> FeelScope:
+        """A frame in this one."""
+        return FeelScope(names, self, self.shared, items)
+
+    def spend(self, steps: int) -> None:
+        self.shared.spend(steps)
+
+    def warn(self, text: str) -> None:
+        """Note why something is null."""
+        if len(self.root.notes) < MAX_NOTES:
+            self.root.notes.append(text)
+
+    def find(self, name: str) -> Any:
+        """The value of a name, or MISSING. A key that other items of a filtered list have is null in those that lack it."""
+        frame: FeelScope | None = self
+        while frame is not None:
+            try:
+                return frame.names[name]
+            except KeyError:
+                frame = frame.outer
+        frame = self
+        while frame is not None:
+            if frame.items is not None and frame.items.have(name, self):
+                return None
+            frame = frame.outer
+        return MISSING
+
+    def enter_function(self) -> None:
+        self.root.calls += 1
+        if self.root.calls > limits.CALLS:
+            raise LimitExceeded(f"expected functions within each other at most {limits.CALLS} deep, found more")
+        self.spend(1)
+
+    def leave_function(self) -> None:
+        self.root.calls -= 1
+
+
+class Items:
+    """The items of a list that is filtered, and the keys that any of them has."""
+
+    __slots__ = ("_keys", "_values")
+
+    def __init__(self, values: Sequence[Any]) -> None:
+        self._values = values
+        self._keys: set[Any] | None = None
+
+    def have(self, name: str, scope: Scope) -> bool:
+        if self._keys is None:
+            scope.spend(len(self._values))
+            self._keys = set().union(*(value for value in self._values if isinstance(value, Mapping)))
+        return name in self._keys

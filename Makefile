@@ -29,8 +29,9 @@ check: dev ## ruff, mypy, import rules, architecture tests
 conformance: dev ## run a folder of conformance cases (CASES=DIR JSON=out RENAME_SEED=n KILL=1)
 	@exec $(PY) -m tests.conformance $(if $(CASES),"$(CASES)",) $(if $(JSON),--json "$(JSON)") $(if $(RENAME_SEED),--seed $(RENAME_SEED)) $(if $(KILL),--kill) $(ARGS)
 
-corpus: runtime ## read every BPMN file of a folder, and count why some are refused (DIR=DIR JSON=out)
-	@exec $(PY) -m cli.main corpus $(if $(DIR),"$(DIR)",) $(if $(JSON),--json "$(JSON)")
+corpus: runtime ## read every BPMN file of a folder, and count why some are refused (DIR=DIR JSON=out ACCOUNT=1)
+	@$(PY) -m cli.main corpus $(if $(DIR),"$(DIR)",) $(if $(JSON),--json "$(JSON)")
+	@$(if $(ACCOUNT),$(PY) -m tests.accounting "$(DIR)" --unknown $(ARGS))
 
 mutants: dev ## remove each lock, guard and re-check in turn: the tests must notice (ARGS='--list')
 	@exec $(PY) -m tests.mutants $(ARGS)

@@ -29,3 +29,9 @@ def condition(owner: Element, given: Element, context: Context) -> Expression | 
         context.problem(owner, f"{where} is the text {text[:80]!r}", f"an expression that is true or false, such as {example}")
         return None
     return None if expression is None else as_condition(expression)
+
+
+def note_language(root: Element) -> None:
+    """8.3.6: XPath is what files declare that chose no language, so nothing is to be said about it. Any other is reported as not read."""
+    if str(root.attrib.get("expressionLanguage", "")).lower().rstrip("/").endswith(("xpath", "juel", "uel")):
+        root.get("expressionLanguage")

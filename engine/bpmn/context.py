@@ -6,6 +6,7 @@ ask for, so that a parser in a new file needs no second list of what it knows.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
@@ -19,6 +20,7 @@ from engine.expressions import Expression, ExpressionError, as_variable, constan
 from engine.expressions.parse import Compiled
 
 MAX_REPORTED = 1_000  # problems of one file, and warnings; a person reads fewer
+MAX_NAMED = 50  # names of what lies in an element that is not read
 MAX_NAME = 255  # characters of ids, message names, topics: they are parts of index keys
 
 
@@ -42,6 +44,7 @@ class Context:
     elements: list[Element] = field(default_factory=list)  # every element of the file, in its order: holding them keeps their notes
     refused: set[Element] = field(default_factory=set)  # a problem is about them, so not all of them was read
     _unread: set[tuple[Element, str]] = field(default_factory=set)  # warned about
+    _left_out: Counter[str] = field(default_factory=Counter)
     _made: list[Element] = field(default_factory=list)
     _copies: list[tuple[Element, Element]] = field(default_factory=list)  # what was read in place of what stands in the file
 
@@ -53,12 +56,21 @@ class Context:
             self.refused.add(element)
 
     def add(self, problem: Problem) -> None:
-        if len(self.problems) < MAX_REPORTED:
-            self.problems.append(problem)
+        self._list(problem, self.problems, "problems")
 
     def warn(self, element: Element | None, what: str, why: str) -> None:
-        if len(self.warnings) < MAX_REPORTED:
-            self.warnings.append(self._about(element, what, why))
+        self._list(self._about(element, what, why), self.warnings, "warnings")
+
+    def left_out(self, kind: str) -> list[Problem]:
+        """How many problems or warnings are not listed, as the last of them."""
+        number = self._left_out[kind]
+        return [Problem(None, None, f"{number:,} more {kind} are not listed", f"at most {MAX_REPORTED:,}", self.file)] if number else []
+
+    def _list(self, problem: Problem, listed: list[Problem], kind: str) -> None:
+        if len(listed) < MAX_REPORTED - 1:  # the last one says how many are left out
+            listed.append(problem)
+        else:
+            self._left_out[kind] += 1
 
     def _about(self, element: Element | None, what: str, why: str) -> Problem:
         if element is None:
@@ -169,20 +181,28 @@ class Context:
 
     def unread_extension(self, element: Element) -> None:
         """Warn about an extension element, once."""
-        self._ignored(element, ITSELF, f"the extension element {names.shown(str(element.tag))}")
+        self._ignored(element, ITSELF, f"the extension element {names.shown(str(element.tag))}", inside=_names_in(element))
 
     def unread_element(self, element: Element) -> None:
         """Warn about an element, once, and so about all that lies in it."""
-        self._ignored(element, ITSELF, f"the element {names.shown(str(element.tag))}")
+        self._ignored(element, ITSELF, f"the element {names.shown(str(element.tag))}", inside=_names_in(element))
 
     def unread_text(self, element: Element) -> None:
         """Warn about the text in an element, once."""
         self._ignored(element, TEXT, f"the text in {names.shown(str(element.tag))}")
 
-    def _ignored(self, element: Element, tag: str, what: str) -> None:
+    def _ignored(self, element: Element, tag: str, what: str, *, inside: str = "") -> None:
         if (element, tag) not in self._unread:
             self._unread.add((element, tag))
-            self.warn(element, f"{what} is not read", "the process runs as if it were not there")
+            self.warn(element, f"{what} is not read", f"the process runs as if it were not there{inside}")
+
+
+def _names_in(element: Element) -> str:
+    """What an element that is not read holds: attributes and elements, each name once."""
+    tags = dict.fromkeys(str(tag) for each in element.iter() for tag in (each.tag, *each.attrib) if each is not element or tag != each.tag)
+    named = [names.shown(tag) for tag in tags]
+    more = f" and {len(named) - MAX_NAMED} more" if len(named) > MAX_NAMED else ""
+    return f", with its {', '.join(named[:MAX_NAMED])}{more}" if named else ""
 
 
 def nearest_id(element: Element) -> str | None:

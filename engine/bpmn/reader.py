@@ -12,12 +12,13 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
 from engine.bpmn import checks, compensation, data, elements, global_tasks, lanes, loops, multiple, names, operations, support, unread
-from engine.bpmn.conditions import condition
+from engine.bpmn.conditions import condition, note_language
 from engine.bpmn.context import Context, named
 from engine.bpmn.definition import BoundaryConfig, CatchConfig, EventGatewayConfig, Flow, Node, Problem, ProcessDefinition, ThrowConfig
 from engine.bpmn.file_checks import check_file
+from engine.bpmn.flags import check_flags
 from engine.bpmn.names import BPMN, Element
-from engine.bpmn.noted import note
+from engine.bpmn.noted import asked, note
 from engine.bpmn.references import Places, check_ids, name_flows, resolve_event_definitions
 from engine.bpmn.structure import Structure
 from engine.bpmn.support import TABLE, Supported
@@ -45,14 +46,25 @@ def read_files(files: Sequence[tuple[str, bytes]], *, handlers: Collection[str] 
 
     `handlers`: the names that the workers of this installation know; a task bound to another one is warned about.
     """
+    return _read([(Context(file, handlers), content) for file, content in files])
+
+
+def read_noting(file: str, content: bytes) -> tuple[ReadResult, tuple[frozenset[str], ...]]:
+    """One file, and what was asked of each of its elements, in document order (`noted.py`). Nothing of a file that is no XML."""
+    context = Context(file)
+    result = _read([(context, content)])
+    return result, tuple(frozenset(asked(element)) for element in context.elements)
+
+
+def _read(files: Sequence[tuple[Context, bytes]]) -> ReadResult:
     definitions: list[tuple[str, ProcessDefinition]] = []
     problems: list[Problem] = []
     warnings: list[Problem] = []
-    for file, content in files:
-        context = Context(file, handlers)
+    for context, content in files:
+        file = context.file or ""
         definitions += [(file, definition) for definition in _read_file(file, content, context)]
-        problems += _sorted(context.problems)
-        warnings += _sorted(context.warnings)
+        problems += _sorted(context.problems) + context.left_out("problems")
+        warnings += _sorted(context.warnings) + context.left_out("warnings")
     if not files:
         problems.append(Problem(None, None, "there is no file", "at least one BPMN file"))
     problems += _keys_used_twice(definitions)
@@ -90,7 +102,7 @@ def _read_file(file: str, content: bytes, context: Context) -> list[ProcessDefin
         context.problem(root, f"the root element is {names.shown(str(root.tag))}", f"definitions, in the namespace {BPMN}")
         return []
     note(root)
-    _note_language(root)
+    note_language(root)
     processes = _processes(root, context)
     for child in names.elements(root):
         if names.namespace(child) == BPMN and names.local(child) not in support.ROOT_ELEMENTS:
@@ -125,12 +137,6 @@ def _with_warnings_of_the_file(definitions: list[ProcessDefinition], context: Co
     told = {warning for definition in definitions for warning in definition.warnings}
     rest = [warning for warning in context.warnings if warning not in told]
     return [replace(first, warnings=tuple(_sorted([*first.warnings, *rest]))) for first in definitions[:1]] + definitions[1:]
-
-
-def _note_language(root: Element) -> None:
-    """8.3.6: XPath is what files declare that chose no language, so nothing is to be said about it. Any other is reported as not read."""
-    if str(root.attrib.get("expressionLanguage", "")).lower().rstrip("/").endswith(("xpath", "juel", "uel")):
-        root.get("expressionLanguage")
 
 
 def _processes(root: Element, context: Context) -> list[Element]:
@@ -310,9 +316,7 @@ class _Process:
                 self.context.problem(child, f"{tag} of {named(element)} is not supported", why)
         if names.flag(element.get("isForCompensation"), default=False) and not supported.activity:
             self.context.problem(element, f"{named(element)} is for compensation", "isForCompensation false: it is no activity")
-        for name in ("cancelActivity", "isInterrupting", "parallelMultiple", "isForCompensation", "triggeredByEvent"):
-            if (element.get(name) or "true").strip() not in ("true", "false", "1", "0"):
-                self.context.problem(element, f"{named(element)} has {name} {element.get(name)!r}", "true or false")
+        check_flags(element, self.context)
 
     def _without_id(self, element: Element, why: str) -> None:
         """Its line is all that names it; the id of the process around it would name something else."""
@@ -327,6 +331,7 @@ class _Process:
         if key in self.flows:
             return  # named by check_ids
         self.context.report_unread(element)
+        check_flags(element, self.context)
         if not names.flag(element.get("isImmediate"), default=True) and names.flag(self.element.get("isExecutable"), default=False):
             what = f"{named(element)} lets other activities come between (isImmediate false)"
             self.context.problem(element, what, "isImmediate true, or nothing: the process is executable (8.3.13)")

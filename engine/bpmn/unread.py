@@ -11,39 +11,41 @@ from engine.bpmn.context import Context
 from engine.bpmn.names import BPMN, Element
 from engine.bpmn.noted import ITSELF, TEXT, asked
 
+FOR_PEOPLE, REFUSED = "for people", "refused"  # what an element is within
 NOTHING: frozenset[str] = frozenset()
 
 
 def report(top: Element, context: Context) -> None:
     """Everything below `top`, and `top` itself."""
-    waiting = [(top, False)]
+    waiting = [(top, "")]
     while waiting:
-        element, quiet = waiting.pop()
+        element, within = waiting.pop()
         if _is_foreign(element) and not context.was_read(element):
             context.unread_extension(element)  # and so is all that lies in it
             continue
         for_people, named_already = _is_for_people(element, context), element in context.refused
-        if not (quiet or for_people or named_already or _is_read(element)):
+        if not (within or for_people or named_already or _is_read(element)):
             context.unread_element(element)
             continue
-        _own(element, context, quiet=quiet or for_people or named_already)
-        within = quiet or for_people or (named_already and not _goes_on(element))
-        waiting += [(child, within) for child in reversed(list(names.elements(element)))]
+        own = within or (FOR_PEOPLE if for_people else REFUSED if named_already else "")
+        _own(element, context, within=own)
+        below = own if own != REFUSED or within or not _goes_on(element) else ""
+        waiting += [(child, below) for child in reversed(list(names.elements(element)))]
 
 
-def _own(element: Element, context: Context, *, quiet: bool) -> None:
-    """Its attributes and its text. `quiet`: about those that the standard gives it, nothing is to be said."""
+def _own(element: Element, context: Context, *, within: str) -> None:
+    """Its attributes and its text. `within` what is FOR_PEOPLE or REFUSED, nothing is to be said about what the standard gives it."""
     known, for_people = _known(element), _for_people(element)
     for key in element.attrib:
         tag = str(key)
         space, name = names.split(tag)
-        if space in vocabulary.OF_TOOLS or (space == "" and (name in for_people or (quiet and name in (known or NOTHING)))):
+        if space in vocabulary.OF_TOOLS or (space == "" and (name in for_people or (within and name in (known or NOTHING)))):
             continue
-        if known is None and quiet:
-            continue  # of a vendor's element that is refused
+        if known is None and within == REFUSED:
+            continue  # the vendor's element is named in the problem
         if tag not in asked(element) or (space in ("", BPMN) and known is not None and name not in known):
             context.unread_attribute(element, tag)
-    if not quiet and (element.text or "").strip() and TEXT not in asked(element):
+    if not within and (element.text or "").strip() and TEXT not in asked(element):
         context.unread_text(element)
 
 

@@ -205,6 +205,13 @@ def test_S63_a_file_that_is_large_on_purpose_costs_little(what: str) -> None:
     assert len(result.warnings) <= MAX_REPORTED
 
 
+def test_what_is_not_listed_is_counted_and_not_dropped() -> None:
+    data = file_of('<startEvent id="s"/>' + "".join(f'<task id="t{n}" nobodys="1"/>' for n in range(1200)))
+    *listed, last = read(data).warnings
+    assert len(listed) == MAX_REPORTED - 1
+    assert last.what == "1,401 more warnings are not listed", "each task is reached by no flow, and has an attribute that is not read"
+
+
 # ---- by chance
 
 SOURCES = [path.read_bytes() for path in sorted(MODELS.glob("*.bpmn"))]

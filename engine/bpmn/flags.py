@@ -1,0 +1,20 @@
+"""Attributes that are true or false: anything else is a problem, since a reading of it would be a guess."""
+
+from __future__ import annotations
+
+from engine.bpmn import names, support
+from engine.bpmn.context import Context, named
+from engine.bpmn.names import Element
+
+FLAGS = (
+    *("cancelActivity", "isInterrupting", "parallelMultiple", "isForCompensation", "triggeredByEvent"),
+    *("instantiate", "cancelRemainingInstances", "isImmediate", "isSequential", "testBefore"),
+)
+
+
+def check_flags(element: Element, context: Context) -> None:
+    """Those of a flow node or flow, and of its loop."""
+    for each in (element, *names.bpmn(element, *support.LOOPS)):
+        for name in FLAGS:
+            if (text := str(each.attrib.get(name, "true"))).strip() not in ("true", "false", "1", "0"):
+                context.problem(each, f"{named(each)} has {name} {text!r}", "true or false")

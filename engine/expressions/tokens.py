@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from typing import Any
+from unicodedata import category
 
 from engine.expressions import limits
 from engine.expressions.errors import ExpressionSyntaxError, LimitExceeded
@@ -30,6 +31,7 @@ ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "\\": "\\", "'": "'", '"': '"', "/":
 
 _SPACE = re.compile(r"\s+")
 _NUMBER = re.compile(r"\d+(?:\.\d+)?(?:[eE][+-]?\d+)?", re.ASCII)
+_REST = re.compile(r"[\w$]*")
 _NAME = re.compile(r"[^\W\d][\w$]*|\$[\w$]+")
 
 
@@ -71,16 +73,24 @@ def _one(text: str, at: int) -> tuple[Token, int]:
     if number := _NUMBER.match(text, at):
         return Token("literal", _number(number[0], at), at), number.end()
     if name := _NAME.match(text, at):
-        word = name[0]
+        end = _end_of_name(text, name.end())
+        word = text[at:end]
         if word in CONSTANTS:
-            return Token("literal", CONSTANTS[word], at, word), name.end()
+            return Token("literal", CONSTANTS[word], at, word), end
         if word in WORDS:
-            return Token("sign", WORDS[word], at, word), name.end()
-        return Token("name", word, at, word), name.end()
+            return Token("sign", WORDS[word], at, word), end
+        return Token("name", word, at, word), end
     for sign in SIGNS:
         if text.startswith(sign, at):
             return Token("sign", sign, at), at + len(sign)
     raise ExpressionSyntaxError(f"expected a value or an operator, found {text[at]!r}{_hint(text, at)}", position=at)
+
+
+def _end_of_name(text: str, at: int) -> int:
+    """Letters are followed by marks in many scripts, and in decomposed text (NFD); they are no letters to `re`."""
+    while at < len(text) and text[at] > "\x7f" and category(text[at]) in ("Mn", "Mc"):
+        at = _REST.match(text, at + 1).end()  # type: ignore[union-attr]  # it matches nothing, too
+    return at
 
 
 def _quoted(text: str, at: int) -> tuple[str, int]:

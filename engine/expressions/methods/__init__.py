@@ -59,7 +59,7 @@ def dispatch(name: str, count: int) -> Callable[..., Any]:
         if apply is None:
             method = having.get(kind(target))
             if method is None:
-                raise ExpressionError(f"expected a {_listed(having)} before .{name}(), found {shown(target)}")
+                raise ExpressionError(f"expected {_listed(having)} before .{name}(), found {shown(target)}")
             if not method.takes(count):
                 raise ExpressionError(f"expected {method.wanted} for .{name}() of a {kind(target)}, found {count}")
             apply = method.apply
@@ -69,5 +69,6 @@ def dispatch(name: str, count: int) -> Callable[..., Any]:
 
 
 def _listed(kinds: Mapping[str, Method]) -> str:
+    article = "an" if next(iter(kinds)) == "object" else "a"
     *others, last = kinds
-    return f"{', '.join(others)} or {last}" if others else last
+    return f"{article} {', '.join(others)} or {last}" if others else f"{article} {last}"

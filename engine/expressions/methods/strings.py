@@ -20,7 +20,13 @@ def _read(scope: Scope, text: str) -> None:
 
 
 def _made(make: Callable[[str], str]) -> Callable[[Scope, str], str]:
-    return lambda scope, target: bounded(make(target), scope) if len(target) <= limits.TEXT_LENGTH else too_long(len(target))
+    def apply(scope: Scope, target: str) -> str:
+        if len(target) > limits.TEXT_LENGTH:
+            too_long(len(target))
+        _read(scope, target)
+        return bounded(make(target), scope)
+
+    return apply
 
 
 def _contains(scope: Scope, target: str, part: Any) -> bool:

@@ -25,6 +25,7 @@ COMMANDS = {
     "key": ("cli.keys", "key"),
     "deploy": ("cli.models", "deploy"),
     "check": ("cli.checking", "check"),
+    "simulate": ("cli.simulating", "simulate"),
     "start": ("cli.models", "start"),
     "delete": ("cli.models", "delete"),
     "bpmn": ("cli.models", "bpmn"),

@@ -9,7 +9,8 @@ from engine.expressions.feel.builtins.boolean import BOOLEAN
 from engine.expressions.feel.builtins.context import CONTEXT
 from engine.expressions.feel.builtins.conversion import CONVERSION
 from engine.expressions.feel.builtins.numeric import NUMERIC
+from engine.expressions.feel.builtins.string import STRING
 from engine.expressions.feel.builtins.temporal import TEMPORAL
 from engine.expressions.feel.function import Builtin
 
-BUILTINS: Mapping[str, Builtin] = MappingProxyType({**CONVERSION, **BOOLEAN, **NUMERIC, **TEMPORAL, **CONTEXT})
+BUILTINS: Mapping[str, Builtin] = MappingProxyType({**CONVERSION, **BOOLEAN, **STRING, **NUMERIC, **TEMPORAL, **CONTEXT})

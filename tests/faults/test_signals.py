@@ -10,7 +10,7 @@ import psycopg
 import pytest
 
 from engine.commands.outcome import SignalThrown
-from engine.commands.signals import STEP_RECEIVERS, broadcast_signal
+from engine.commands.signals import broadcast_signal
 from tests.cast import OP, engage
 from tests.commands.cases import deployed, started
 from tests.core.models import catch, model
@@ -18,7 +18,8 @@ from tests.worker.processes import WorkerProcess, eventually, row, worker
 
 pytestmark = [pytest.mark.faults, pytest.mark.slow]
 Connection = psycopg.Connection[Any]
-MANY = 2 * STEP_RECEIVERS + 50
+MANY = 300
+RECEIVERS = 20  # of each step: tests.faults.small_steps
 
 
 def test_R6_a_worker_killed_between_two_steps_of_a_signal_reaches_everybody_once(database_url, committed_db: Connection, tmp_path):
@@ -29,14 +30,16 @@ def test_R6_a_worker_killed_between_two_steps_of_a_signal_reaches_everybody_once
         started(committed_db, "waits")
     assert isinstance(broadcast_signal(committed_db, "GO", actor=OP, variables={"x": 1}), SignalThrown)
 
-    # How many commands a worker has run before its first step depends on its chores: each one dies one command later.
-    for passage in range(2, 10):
-        with WorkerProcess(database_url, tmp_path / f"dies-{passage}.log", failpoints=f"command.after_commit#{passage}=kill") as process:
+    # How many commands a worker has run before its first step depends on its chores: each one dies one command later,
+    # and even the last of them too early to reach everybody.
+    for passage in range(2, MANY // RECEIVERS - 2):
+        dies = {"failpoints": f"command.after_commit#{passage}=kill", "handlers": "tests.faults.small_steps"}
+        with WorkerProcess(database_url, tmp_path / f"dies-{passage}.log", **dies) as process:
             assert process.died(seconds=60) == -signal.SIGKILL
         (reached,) = row(committed_db, "SELECT coalesce((payload->>'reached')::int, 0) FROM job WHERE kind = 'throw'")
         if reached:
             break
-    assert 0 < reached < MANY, f"expected a death between two steps, found {reached} of {MANY} reached"
+    assert 0 < reached <= passage * RECEIVERS < MANY, f"expected a death between two steps, found {reached} of {MANY} reached"
     late = started(committed_db, "waits")
 
     with worker(database_url, tmp_path, "goes_on", recovery_seconds="0.5"):

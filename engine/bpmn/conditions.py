@@ -1,13 +1,17 @@
-"""A formal expression that is true or false: the condition of a sequence flow (8.3.13) or of an event (10.5.5)."""
+"""A formal expression that is true or false: the condition of a sequence flow (8.3.13) or of an event (10.5.5).
+
+One that is written for another engine, or for people, is the variable of its owner's id, or the one that it names: decision 0075.
+"""
 
 from __future__ import annotations
 
-from engine.bpmn import names
+from engine.bpmn import names, stand_ins
 from engine.bpmn.context import MAX_NAME, Context, named
 from engine.bpmn.names import Element
-from engine.expressions import Expression, as_condition
+from engine.expressions import Expression, as_condition, constant
 
 EXAMPLE = "${amount > 1000}"
+SHOWN = 80  # characters of a condition that is not read
 
 
 def condition(owner: Element, given: Element, context: Context) -> Expression | None:
@@ -19,16 +23,31 @@ def condition(owner: Element, given: Element, context: Context) -> Expression | 
     if not text:
         context.problem(owner, f"{where} is empty", f"an expression such as {EXAMPLE}")
         return None
+    key = owner.get("id")
     if language and not language.lower().rstrip("/").endswith(("juel", "uel", "feel")):
-        context.problem(owner, f"{where} is written in {language}", f"an expression such as {EXAMPLE}")
-        return None
+        return _other(owner, where, f"is written in {language[:SHOWN]}, which is not run", key, context)
     feel = language.lower().rstrip("/").endswith("feel") or text.startswith("=")
-    expression = context.expression(given, text, where, language="feel" if feel else "juel")
-    if expression is not None and (expression.is_template or (expression.is_constant and not isinstance(expression.evaluate({}), bool))):
-        example = f"${{{text}}}" if text.isidentifier() and len(text) <= MAX_NAME else EXAMPLE  # perhaps a variable is meant
-        context.problem(owner, f"{where} is the text {text[:80]!r}", f"an expression that is true or false, such as {example}")
+    expression = context.expression(given, text, where, language="feel" if feel else "juel", instead=key)
+    if expression is None or _may_be_true_or_false(expression):
+        return None if expression is None else as_condition(expression)
+    if text.lower() in ("true", "false"):
+        return constant(text.lower() == "true")
+    if feel or "${" in text or "#{" in text:
+        context.problem(owner, f"{where} is the text {text[:SHOWN]!r}", f"an expression that is true or false, such as {EXAMPLE}")
         return None
-    return None if expression is None else as_condition(expression)
+    meant = text if text.isidentifier() and len(text) <= MAX_NAME else key
+    return _other(owner, where, f"is the text {text[:SHOWN]!r}", meant, context)
+
+
+def _may_be_true_or_false(expression: Expression) -> bool:
+    return not expression.is_template and (not expression.is_constant or isinstance(expression.evaluate({}), bool))
+
+
+def _other(owner: Element, where: str, why_not: str, name: str | None, context: Context) -> Expression | None:
+    if name is None:
+        context.problem(owner, f"{where} {why_not}", f"an expression such as {EXAMPLE}")
+        return None
+    return stand_ins.variable(owner, where, why_not, name, context)
 
 
 def note_language(root: Element) -> None:

@@ -11,12 +11,12 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from engine.bpmn import names
+from engine.bpmn import names, stand_ins
 from engine.bpmn.definition import Problem
 from engine.bpmn.names import BPMN, CAMUNDA_LIKE, XSI, Element
 from engine.bpmn.noted import ITSELF, TEXT, asked, note
 from engine.bpmn.times import TimerError, parse_timer
-from engine.expressions import Expression, ExpressionError, as_variable, constant, limits, parse
+from engine.expressions import Expression, ExpressionError, UnknownCall, as_variable, constant, limits, parse
 from engine.expressions.parse import Compiled
 
 MAX_REPORTED = 1_000  # problems of one file, and warnings; a person reads fewer
@@ -41,6 +41,8 @@ class Context:
     signals: dict[str, Element] = field(default_factory=dict)
     resources: dict[str, Element] = field(default_factory=dict)
     operations: dict[str, Element] = field(default_factory=dict)
+    message_flows: dict[tuple[str, str], list[Element]] = field(default_factory=dict)  # engine.bpmn.message_flows
+    by_a_vendor: bool = False  # the file speaks a vendor's dialect, or ours (decision 0050)
     elements: list[Element] = field(default_factory=list)  # every element of the file, in its order: holding them keeps their notes
     refused: set[Element] = field(default_factory=set)  # a problem is about them, so not all of them was read
     _unread: set[tuple[Element, str]] = field(default_factory=set)  # warned about
@@ -96,12 +98,22 @@ class Context:
                 note(child)
                 yield child
 
-    def expression(self, element: Element, text: str | None, where: str, *, language: str = "juel") -> Compiled | None:
-        """The expression, None if there is no text; a text that is none is a problem of the element."""
+    def expression(
+        self, element: Element, text: str | None, where: str, *, language: str = "juel", instead: str | None = None
+    ) -> Compiled | None:
+        """The expression, None if there is no text; a text that is none is a problem of the element.
+
+        `instead`: the variable that stands for one that calls what only its own engine has (decision 0075).
+        """
         if text is None or not text.strip():
             return None
         try:
             return as_variable(parse(text.strip(), language=language))
+        except UnknownCall as error:
+            if instead is not None:
+                return stand_ins.variable(element, where, f"calls what is not here: {error}", instead, self)
+            self.problem(element, f"{where} is not an expression: {error}", "an expression as docs/expressions.md describes it")
+            return None
         except ExpressionError as error:
             self.problem(element, f"{where} is not an expression: {error}", "an expression as docs/expressions.md describes it")
             return None

@@ -148,6 +148,7 @@ class ServiceTaskConfig:
     topic: str  # name of the handler, topic, or "http.deliver" / "mail.send"
     inputs: tuple[tuple[str, Expression], ...] = ()  # evaluated at activation; what the handler sees besides variables
     outputs: tuple[tuple[str, Expression], ...] = ()  # (variable, expression over the result); empty: result as is
+    returned: tuple[tuple[str, Expression], ...] = ()  # made of the result first, and seen by the outputs alone (connectors)
     retry: str | None = None  # "R3/PT5M" or "PT1M,PT5M,PT30M"
     max_attempts: int = 3
     priority: Expression | None = None

@@ -19,7 +19,7 @@ STRICT = (*data_checks.STRICT, *service_checks.STRICT, *participant_checks.STRIC
 def check_file(root: Element, processes: Sequence[Element], context: Context) -> None:
     """Every rule over the file."""
     whole = Whole.of(root, processes, context)
-    strict = () if whole.by_a_vendor else (_process_types, _formal_expressions, *flow_checks.RULES, *STRICT)
+    strict = () if context.by_a_vendor else (_process_types, _formal_expressions, _script_formats, *flow_checks.RULES, *STRICT)
     for rule in (*RULES, *strict, *data_checks.RULES, *service_checks.RULES, *participant_checks.RULES):
         rule(whole)
 
@@ -29,6 +29,7 @@ def check_file(root: Element, processes: Sequence[Element], context: Context) ->
 _MIME_SIGNS = frozenset("abcdefghijklmnopqrstuvwxyz0123456789.+-_*")
 _EXPRESSIONS = (
     "conditionExpression",
+    "condition",
     "timeDate",
     "timeDuration",
     "timeCycle",
@@ -57,6 +58,19 @@ def _formal_expressions(whole: Whole) -> None:
                 if "FormalExpression" not in (expression.get(f"{{{XSI}}}type") or ""):
                     what = f"{tag} of {named(_owner(expression))} is natural language"
                     whole.context.problem(expression, what, 'xsi:type="tFormalExpression": the process is executable')
+
+
+_LANGUAGES = frozenset(("feel", "groovy", "java", "javascript", "js", "juel", "kotlin", "mvel", "python", "ruby", "uel", "xpath"))
+
+
+def _script_formats(whole: Whole) -> None:
+    """10.3.3.6: a script says in which language it is, by a MIME type. What tools write instead is known by its name."""
+    for task in whole.within("scriptTask"):
+        given = task.get("scriptFormat")
+        if given is None and next(names.bpmn(task, "script"), None) is not None:
+            whole.problem(task, "has a script and no scriptFormat", "a MIME type such as text/x-feel, or the name of a language")
+        elif given is not None and given.strip().lower() not in _LANGUAGES and not _is_mime(given):
+            whole.problem(task, f"has the scriptFormat {given!r}", "a MIME type such as text/x-feel, or the name of a language")
 
 
 def _owner(element: Element) -> Element:

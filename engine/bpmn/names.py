@@ -15,6 +15,7 @@ DC = "http://www.omg.org/spec/DD/20100524/DC"
 DI = "http://www.omg.org/spec/DD/20100524/DI"
 XSI = "http://www.w3.org/2001/XMLSchema-instance"
 BATON = "urn:baton:bpmn"
+JBPM = "http://www.jboss.org/drools"
 ZEEBE = "http://camunda.org/schema/zeebe/1.0"
 
 # Namespaces in which the attributes that we read have the same meaning; the first one with the attribute wins.
@@ -27,6 +28,7 @@ CAMUNDA_LIKE = (
 PREFIXES = {
     BATON: "baton",
     ZEEBE: "zeebe",
+    JBPM: "drools",
     CAMUNDA_LIKE[0]: "camunda",
     CAMUNDA_LIKE[1]: "operaton",
     CAMUNDA_LIKE[2]: "flowable",

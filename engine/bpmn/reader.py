@@ -11,8 +11,21 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
-from engine.bpmn import checks, compensation, data, elements, global_tasks, lanes, loops, multiple, names, operations, support, unread
-from engine.bpmn.conditions import condition, note_language
+from engine.bpmn import (
+    checks,
+    compensation,
+    data,
+    elements,
+    global_tasks,
+    loops,
+    multiple,
+    names,
+    operations,
+    root_elements,
+    support,
+    unread,
+)
+from engine.bpmn.conditions import condition
 from engine.bpmn.context import Context, named
 from engine.bpmn.definition import BoundaryConfig, CatchConfig, EventGatewayConfig, Flow, Node, Problem, ProcessDefinition, ThrowConfig
 from engine.bpmn.file_checks import check_file
@@ -102,18 +115,11 @@ def _read_file(file: str, content: bytes, context: Context) -> list[ProcessDefin
         context.problem(root, f"the root element is {names.shown(str(root.tag))}", f"definitions, in the namespace {BPMN}")
         return []
     note(root)
-    note_language(root)
     processes = _processes(root, context)
     for child in names.elements(root):
         if names.namespace(child) == BPMN and names.local(child) not in support.ROOT_ELEMENTS:
             context.problem(child, f"{named(child)} is not an element that definitions may hold", "a process, or what processes refer to")
-    context.messages = {child.get("id", ""): child for child in names.bpmn(root, "message")}
-    context.errors = {child.get("id", ""): child for child in names.bpmn(root, "error")}
-    context.escalations = {child.get("id", ""): child for child in names.bpmn(root, "escalation")}
-    context.signals = {child.get("id", ""): child for child in names.bpmn(root, "signal")}
-    context.resources = {child.get("id", ""): child for child in names.bpmn(root, "resource")}
-    context.operations = operations.index(root)
-    context.data, context.lanes = data.index(root), lanes.assigning(root, context)
+    root_elements.index(root, context)
     resolve_event_definitions(root, processes, context)
     name_flows(root, processes)
     tasks = global_tasks.processes_of(root, context)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from engine.bpmn import names
 from engine.bpmn.context import Context, named
-from engine.bpmn.names import BATON, BPMN, CAMUNDA_LIKE, ZEEBE, Element
+from engine.bpmn.names import BATON, BPMN, CAMUNDA_LIKE, JBPM, ZEEBE, Element
 
 DATA_OBJECT = "dataObjectReference"
 
@@ -28,11 +28,6 @@ class Whole:
             if key := element.attrib.get("id"):
                 by_id.setdefault(key, element)
         return cls(root, processes, by_id, context)
-
-    @property
-    def by_a_vendor(self) -> bool:
-        """Whether its root declares a namespace of ours or of a vendor."""
-        return not {BATON, ZEEBE, *CAMUNDA_LIKE}.isdisjoint(self.root.nsmap.values())
 
     def problem(self, element: Element, what: str, why: str) -> None:
         self.context.problem(element, f"{named(element)} {what}", why)
@@ -58,6 +53,11 @@ class Whole:
         for process in self.processes:
             for tag in tags:
                 yield from process.iter(f"{{{BPMN}}}{tag}")
+
+
+def by_a_vendor(root: Element) -> bool:
+    """Whether the root declares a namespace of ours or of a vendor."""
+    return not {BATON, ZEEBE, JBPM, *CAMUNDA_LIKE}.isdisjoint(root.nsmap.values())
 
 
 def same_item(one: Element | None, other: Element | None) -> bool:

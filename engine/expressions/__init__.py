@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Protocol
 
-from engine.expressions.errors import ExpressionError, ExpressionSyntaxError, LimitExceeded, MissingName
-from engine.expressions.parse import as_condition, as_variable, compose_list, compose_object, constant, parse, parse_unary_tests
+from engine.expressions.errors import ExpressionError, ExpressionSyntaxError, LimitExceeded, MissingName, UnknownCall
+from engine.expressions.parse import as_condition, as_variable, compose_list, compose_object, constant, parse, parse_unary_tests, variable
 
 __all__ = [
     "Expression",
@@ -17,6 +17,7 @@ __all__ = [
     "ExpressionSyntaxError",
     "LimitExceeded",
     "MissingName",
+    "UnknownCall",
     "as_condition",
     "as_variable",
     "compose_list",
@@ -24,6 +25,7 @@ __all__ = [
     "constant",
     "parse",
     "parse_unary_tests",
+    "variable",
 ]
 
 

@@ -15,6 +15,10 @@ class ExpressionSyntaxError(ExpressionError):
         self.position = position
 
 
+class UnknownCall(ExpressionSyntaxError):
+    """It calls what the language does not have, and what is no slip of the pen: a method of another engine's objects, a function."""
+
+
 class MissingName(ExpressionError):
     """A variable or a key that is not there. Null is not missing."""
 

@@ -14,7 +14,7 @@ from engine.expressions.feel.free import names_in
 from engine.expressions.feel.parser import parse_feel
 from engine.expressions.feel.parser import parse_unary_tests as tests_of_feel
 from engine.expressions.juel import parse_expression
-from engine.expressions.tree import AsCondition, AsVariable, Feel, ListOf, Literal, Node, ObjectOf, Template
+from engine.expressions.tree import AsCondition, AsVariable, Feel, ListOf, Literal, Name, Node, ObjectOf, Template
 from engine.expressions.values import Scope
 
 _OPENING = re.compile(r"\\(?=[$#]\{)|[$#]\{")
@@ -97,6 +97,12 @@ def constant(value: Any) -> Compiled:
     """A value as an expression: a string, number, boolean or null."""
     tree = Literal(value)
     return Compiled(str(value), tree, compile_tree(tree))
+
+
+def variable(name: str) -> Compiled:
+    """The value of a variable, whatever signs its name has."""
+    tree = Name(name)
+    return Compiled(f"${{`{name}`}}", tree, compile_tree(tree))
 
 
 def compose_list(items: Sequence[Compiled]) -> Compiled:

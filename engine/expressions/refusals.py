@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from difflib import get_close_matches
 
-from engine.expressions.errors import ExpressionSyntaxError
+from engine.expressions.errors import ExpressionSyntaxError, UnknownCall
 from engine.expressions.methods import METHODS
 from engine.expressions.provided import EXECUTION, FUNCTIONS
 from engine.expressions.tree import Node, path_of
@@ -29,22 +29,23 @@ _WRITING = ("setVariable", "setVariableLocal", "removeVariable", "put", "remove"
 
 def unknown_function(name: str, position: int) -> ExpressionSyntaxError:
     """`name(…)` without a dot before it."""
-    why = _FUNCTIONS.get(name) or _meant(f"{name}()", (f"{each}()" for each in FUNCTIONS))
-    return ExpressionSyntaxError(f"expected a variable, found a call of {name[:100]}(){why and f': {why}'}", position=position)
+    meant = _meant(f"{name}()", (f"{each}()" for each in FUNCTIONS))
+    why = _FUNCTIONS.get(name) or meant
+    kind = ExpressionSyntaxError if meant else UnknownCall
+    return kind(f"expected a variable, found a call of {name[:100]}(){why and f': {why}'}", position=position)
 
 
 def unknown_method(target: Node, name: str, position: int) -> ExpressionSyntaxError:
     """`target.name(…)`."""
     why = _METHODS.get(name) or _why(target, name)
-    return ExpressionSyntaxError(
-        f"expected a method that an expression may call, found {name[:100]}(){why and f': {why}'}", position=position
-    )
+    kind = ExpressionSyntaxError if _near(name) else UnknownCall
+    return kind(f"expected a method that an expression may call, found {name[:100]}(){why and f': {why}'}", position=position)
 
 
 def _why(target: Node, name: str) -> str:
     if name in _WRITING:
         return "an expression changes nothing; a result variable or an output mapping does"
-    hints = [_meant(f"{name}()", (f"{each}()" for each in sorted(METHODS)))]
+    hints = [_near(name)]
     getter = next((each for each in ("get", "is") if name.startswith(each) and name[len(each) :][:1].isupper()), None)
     path = path_of(target)
     if getter is not None and not hints[0]:
@@ -55,8 +56,12 @@ def _why(target: Node, name: str) -> str:
     return "; ".join(filter(None, hints)) or "docs/expressions.md lists them"
 
 
+def _near(name: str) -> str:
+    return _meant(f"{name}()", (f"{each}()" for each in sorted(METHODS)))
+
+
 def execution_alone(position: int) -> ExpressionSyntaxError:
-    return ExpressionSyntaxError(
+    return UnknownCall(
         "expected a value, found the execution, an object of other engines; there are "
         f"{', '.join(f'execution.{each}' for each in EXECUTION)}; a variable of that name is written `execution` in backticks",
         position=position,
@@ -65,8 +70,10 @@ def execution_alone(position: int) -> ExpressionSyntaxError:
 
 def unknown_of_execution(name: str, position: int) -> ExpressionSyntaxError:
     """`execution.name`."""
-    why = _meant(name, EXECUTION) or f"there are {', '.join(EXECUTION)}, getVariable('x') and hasVariable('x')"
-    return ExpressionSyntaxError(f"expected what an expression may know of the execution, found {name[:100]}; {why}", position=position)
+    meant = _meant(name, EXECUTION)
+    why = meant or f"there are {', '.join(EXECUTION)}, getVariable('x') and hasVariable('x')"
+    kind = ExpressionSyntaxError if meant else UnknownCall
+    return kind(f"expected what an expression may know of the execution, found {name[:100]}; {why}", position=position)
 
 
 def no_variable_name(method: str, position: int) -> ExpressionSyntaxError:

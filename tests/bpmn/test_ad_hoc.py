@@ -50,7 +50,7 @@ def test_which_activities_run_may_be_an_expression(attributes: str, extension: s
         ),
         (WORK, 'ordering="Random"', "x", "has the ordering 'Random'"),
         (WORK, 'triggeredByEvent="true"', "x", "is triggered by an event"),
-        (f"{WORK}<completionCondition>enough</completionCondition>", "", "x", "is the text 'enough'"),
+        (f"{WORK}<completionCondition>a ${{enough}}</completionCondition>", "", "x", "is the text 'a ${enough}'"),
     ],
 )  # fmt: skip
 def test_what_does_not_fit_is_named(inside: str, attributes: str, element: str, what: str) -> None:
@@ -69,5 +69,5 @@ def test_the_activation_condition_of_a_complex_gateway() -> None:
     assert isinstance(config, ComplexGatewayConfig)
     assert config.activation is not None and config.activation.text == "${activationCount >= 2}"
     assert definition(around('<complexGateway id="x"/>')).nodes["x"].config == ComplexGatewayConfig()
-    text = only_problem(around('<complexGateway id="x"><activationCondition>two</activationCondition></complexGateway>'))
-    assert (text.element_id, "is the text 'two'" in text.what) == ("x", True)
+    text = only_problem(around('<complexGateway id="x"><activationCondition>${2}</activationCondition></complexGateway>'))
+    assert (text.element_id, "is the text '${2}'" in text.what) == ("x", True)

@@ -165,11 +165,6 @@ def test_an_operation_or_a_named_implementation_is_a_handler(tag: str, attribute
     assert warned.what.startswith(f"{tag} 'x' {warning}")
 
 
-@pytest.mark.parametrize("attributes", ["", 'implementation="##WebService"', 'implementation="Java"', 'operationRef="unnamed"'])
-def test_a_task_that_says_nowhere_what_it_does_stays_refused(attributes: str) -> None:
-    assert only_problem(around(f'<serviceTask id="x" {attributes}/>', root=OFFERED)).what == "serviceTask 'x' says nowhere what it does"
-
-
 # ---- who a task is for, and until when
 
 
@@ -279,13 +274,3 @@ class Told(dict[str, object]):
 
     def __init__(self, now: datetime) -> None:
         self.about = {"now": now}
-
-
-@pytest.mark.parametrize(("text", "example"), [("approved", "${approved}"), ("amount over 1000", "${amount > 1000}")])
-def test_a_condition_that_is_a_plain_text_is_refused_with_what_may_be_meant(text: str, example: str) -> None:
-    ways = f'<sequenceFlow id="f2" sourceRef="x" targetRef="e"><conditionExpression>{text}</conditionExpression></sequenceFlow>'
-    rest = '<sequenceFlow id="f3" sourceRef="x" targetRef="e"/><endEvent id="e"/>'
-    start = '<startEvent id="s"/><sequenceFlow id="f1" sourceRef="s" targetRef="x"/><exclusiveGateway id="x" default="f3"/>'
-    problem = only_problem(file_of(start + ways + rest))
-    assert problem.what == f"the condition of sequenceFlow 'f2' is the text {text!r}"
-    assert problem.why == f"an expression that is true or false, such as {example}"

@@ -32,7 +32,7 @@ def choice(*elements: str, attributes: str = "", before: str = '<startEvent id="
 REFUSED = {
     "no condition": (around(catch("x", CONDITION.format(""))), "x", "has no condition"),
     "an empty condition": (around(catch("x", CONDITION.format("<condition/>"))), "x", "is empty"),
-    "a text": (around(catch("x", CONDITION.format("<condition>often</condition>"))), "x", "is the text 'often'"),
+    "a text": (around(catch("x", CONDITION.format("<condition>so ${often}</condition>"))), "x", "is the text 'so ${often}'"),
     "a bad expression": (around(catch("x", CONDITION.format("<condition>${a ></condition>"))), "x", "is not an expression"),
     "a process": (file_of(f'<startEvent id="x">{TRUE}</startEvent>'), "x", "starts a process by a condition"),
     "both kinds of receivers": (

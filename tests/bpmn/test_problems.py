@@ -47,7 +47,6 @@ THROWN = (
 )
 
 UNSUPPORTED = [
-    ('<scriptTask id="x" scriptFormat="javascript"><script>a = 1</script></scriptTask>', "scriptTask 'x' has a script in javascript"),
     ('<businessRuleTask id="x" camunda:decisionRef="dish"/>', "refers to the decision table 'dish'"),
     (f'<businessRuleTask id="x">{TABLE_CALLED}</businessRuleTask>', "the decision table 'dish'"),
     ('<callActivity id="x"/>', "callActivity 'x' says nowhere what it calls"),
@@ -100,7 +99,6 @@ UNSUPPORTED = [
     ('<serviceTask id="x" camunda:expression="${execution.setVariable(a, b)}"/>', "calls execution.setVariable of another engine"),
     ('<serviceTask id="x" camunda:expression="${a +}"/>', "the expression of serviceTask 'x' is not an expression"),
     ('<serviceTask id="x" camunda:expression=""/>', "has an empty expression"),
-    ('<serviceTask id="x" camunda:type="mail"/>', "has the type 'mail'"),
 ]
 
 INVALID = [
@@ -122,24 +120,16 @@ INVALID = [
         LOOPED.format(' loopMaximum="2"', "").replace("</userTask>", '<standardLoopCharacteristics loopMaximum="2"/></userTask>'),
         "has two loop characteristics",
     ),
-    ('<scriptTask id="x"/>', "scriptTask 'x' says nowhere what it does"),
-    ('<scriptTask id="x"><script> </script></scriptTask>', "scriptTask 'x' says nowhere what it does"),
-    (SCRIPT.format("", "${a}"), "scriptTask 'x' has no resultVariable"),
-    (SCRIPT.format(' camunda:resultVariable="b"', "a + 1"), "the script of scriptTask 'x' is the text 'a + 1'"),
     (SCRIPT.format(' camunda:resultVariable="b"', "${a +}"), "the script of scriptTask 'x' is not an expression"),
     ('<scriptTask id="x" camunda:class=""/>', "has the class ''"),
-    ('<businessRuleTask id="x"/>', "says nowhere what it does"),
-    ('<sendTask id="x"/>', "says nowhere what it does"),
     ('<sendTask id="x" messageRef="gone"/>', "the message 'gone', which does not exist"),
     ('<sendTask id="x" messageRef="m" baton:timeToLive="soon"/>', "baton:timeToLive of sendTask 'x' cannot be read"),
     ('<sendTask id="x" messageRef="m" baton:timeToLive="P1M"/>', "baton:timeToLive of sendTask 'x' is P1M"),
     (THROWN.format('<camunda:in source="a"/>'), "a variable that intermediateThrowEvent 'x' sends has no target"),
     (THROWN.format('<camunda:in source="a" sourceExpression="${b}" target="c"/>'), "or not one source"),
     (THROWN.format('<camunda:in source="`" target="c"/>'), "the value of 'c' of intermediateThrowEvent 'x' is not an expression"),
-    ('<receiveTask id="x"/>', "receiveTask 'x' names no message"),
     ('<receiveTask id="x" messageRef="gone"/>', "the message 'gone', which does not exist"),
     ('<receiveTask id="x" messageRef="m" instantiate="true"/>', "starts instances and has an incoming flow"),
-    ('<serviceTask id="x"/>', "says nowhere what it does"),
     ('<serviceTask id="x" camunda:type="external"/>', "an empty camunda:topic"),
     ('<serviceTask id="x" baton:handler="${a}"/>', "the expression '${a}' as baton:handler"),
     ('<serviceTask id="x" camunda:delegateExpression="a b"/>', "the delegateExpression 'a b'"),
@@ -250,11 +240,6 @@ STRUCTURES = [
         "c",
         "catches every error like 'b'",
     ),
-    (
-        f'{START}<boundaryEvent id="b" attachedToRef="s2"><errorEventDefinition errorRef="gone"/></boundaryEvent><userTask id="s2"/>',
-        "b",
-        "the error 'gone', which does not exist",
-    ),
     (f'{START}<subProcess id="u"><startEvent id="i"/></subProcess>{FLOW.format("f", "s", "i")}', "f", "crosses the border of a subprocess"),
     (f'{START}<exclusiveGateway id="g"/>{FLOW.format("f", "s", "g")}', "g", "has no outgoing flow"),
     (
@@ -342,8 +327,6 @@ STRUCTURES = [
         "c",
         "catches every escalation like 'b' on the same activity",
     ),
-    (f'{START}<endEvent id="e"><errorEventDefinition/></endEvent>', "e", "names no error"),
-    (f'{START}<endEvent id="e"><errorEventDefinition errorRef="gone"/></endEvent>', "e", "the error 'gone', which does not exist"),
     (f'{START}<endEvent id="e"><errorEventDefinition errorRef="err"/></endEvent>', "e", "throws error 'err', which has no code"),
     (f"{START}{LINK.format('c', 'TO')}", "c", "catches the link 'TO', which nothing throws in its scope"),
     (
@@ -392,11 +375,10 @@ def test_a_faulty_structure_is_refused_by_name(body: str, element: str, part: st
     ("condition", "part"),
     [
         ("<conditionExpression/>", "is empty"),
-        ("<conditionExpression>approved</conditionExpression>", "is the text 'approved'"),
+        ("<conditionExpression>${'approved'}</conditionExpression>", "is the text"),
         ("<conditionExpression>a ${b}</conditionExpression>", "is the text 'a ${b}'"),
         ("<conditionExpression>${a =&gt; b}</conditionExpression>", "equality is written =="),
         ("<conditionExpression>= a &gt; &gt; 3 and</conditionExpression>", "is not an expression: expected a value, found the end"),
-        ('<conditionExpression language="groovy">a</conditionExpression>', "is written in groovy"),
     ],
 )
 def test_a_faulty_condition_is_refused(condition: str, part: str) -> None:
@@ -408,15 +390,19 @@ def test_a_faulty_condition_is_refused(condition: str, part: str) -> None:
 
 
 def test_every_problem_is_named_not_the_first_only() -> None:
-    body = (
-        f'{START}<scriptTask id="a"/>\n<complexGateway id="b"/>\n<userTask id="c" camunda:assignee="${{"/>\n{FLOW.format("f", "a", "gone")}'
-    )
+    faults = [
+        '<callActivity id="a"/>',
+        '<complexGateway id="b"/>',
+        '<userTask id="c" camunda:assignee="${"/>',
+        FLOW.format("f", "a", "gone"),
+    ]
+    body = START + "\n".join(faults)
     assert [(problem.element_id, problem.line) for problem in read(file_of(body)).problems] == [("a", 3), ("b", 4), ("c", 5), ("f", 6)]
 
 
 def test_an_element_that_is_refused_causes_no_further_problems_around_it() -> None:
     body = (
-        f'{START}{FLOW.format("f1", "s", "x")}<scriptTask id="x" default="f2"/>{FLOW.format("f2", "x", "g")}<exclusiveGateway id="g"/>'
+        f'{START}{FLOW.format("f1", "s", "x")}<callActivity id="x" default="f2"/>{FLOW.format("f2", "x", "g")}<exclusiveGateway id="g"/>'
         f'{FLOW.format("f3", "g", "x")}<boundaryEvent id="b" attachedToRef="x">{TIMER}</boundaryEvent>'
     )
     assert only_problem(file_of(body)).element_id == "x"

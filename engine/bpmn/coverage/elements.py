@@ -22,7 +22,7 @@ ELEMENTS: Sequence[Row] = (
         (
             "`serviceTask`",
             "serviceTask",
-            "a job for a handler, an external task, or an outbox delivery; below",
+            "a job for a handler, an external task, or an outbox delivery; without any of them for the handler of its id; below",
             ("yes", "yes", "yes", "by extension"),
         ),
         (
@@ -34,13 +34,13 @@ ELEMENTS: Sequence[Row] = (
         (
             "`receiveTask`",
             "receiveTask",
-            "waits for its `messageRef`; with `instantiate` and no incoming flow it starts the process (10.3.3.3)",
+            "waits for its `messageRef`, or the message of its id; with `instantiate` it starts the process (10.3.3.3)",
             ("not `instantiate`", "not `instantiate`", "a trigger by API", "yes"),
         ),
         (
             "`scriptTask`",
             "scriptTask",
-            "one expression into a variable; or bound as a service task is; below",
+            "one expression into a variable; or bound as a service task is; other languages: the handler of its id; below",
             ("script languages", "FEEL, or a job", "script languages", "Python"),
         ),
         (

@@ -53,7 +53,7 @@ def _process(element: Element, context: Context) -> Expression | None:
         return None
     prefix, _, name = text.partition(":")
     text = name if name and prefix in element.nsmap and "{" not in text else text
-    return _short(element, context.expression(element, text, _where(element)), context)
+    return _short(element, context.expression(element, text, _where(element), instead=element.get("id")), context)
 
 
 def _zeebe_process(element: Element, zeebe: Element, context: Context) -> Expression | None:

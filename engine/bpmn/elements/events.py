@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from engine.bpmn import names
+from engine.bpmn import message_flows, names
 from engine.bpmn.conditions import condition as formal_condition
 from engine.bpmn.context import MAX_NAME, Context, named
 from engine.bpmn.definition import CompensateConfig, ConditionConfig, ErrorConfig, EscalationConfig, MessageConfig, TimerConfig
 from engine.bpmn.names import ZEEBE, Element
 from engine.expressions import Expression
+from engine.expressions.parse import Compiled
 
 TIMER_KINDS = {"timeDate": "date", "timeDuration": "duration", "timeCycle": "cycle"}
 
@@ -32,7 +33,8 @@ def timer(event: Element, context: Context) -> TimerConfig | None:
     if not names.text(given[0]).strip():
         context.problem(given[0], f"the timer of {named(event)} has an empty {names.local(given[0])}", "an expression, or text in ISO 8601")
         return None
-    expression = context.expression(given[0], names.text(given[0]), f"the {kind} of the timer of {named(event)}")
+    where = f"the {kind} of the timer of {named(event)}"
+    expression = context.expression(given[0], names.text(given[0]), where, instead=event.get("id"))
     if expression is None:
         return None
     context.timer(given[0], kind, expression)
@@ -60,16 +62,10 @@ def message(event: Element, context: Context, *, throws: bool = False) -> Messag
 
 def message_of(event: Element, definition: Element, context: Context, *, throws: bool = False) -> MessageConfig | None:
     """The message that the messageRef of an event definition, or of a send or receive task itself, names."""
-    target = _message_element(event, definition, context)
-    if target is None:
+    found = _message_element(event, definition, context)
+    if found is None:
         return None
-    name = context.expression(target, target.get("name"), f"the name of {named(target)}")
-    if name is None:
-        if not (target.get("name") or "").strip():
-            context.problem(
-                target, f"{named(target)}, which {named(event)} refers to, has no name", "a name: messages are correlated by it"
-            )
-        return None
+    target, name = found
     if name.is_constant and len(str(name.evaluate({}))) > MAX_NAME:
         context.problem(target, f"the name of {named(target)} is too long", f"at most {MAX_NAME} characters")
     places = (definition, event, target)
@@ -105,27 +101,39 @@ def thrown_error(event: Element, context: Context) -> str | None:
     if definition is None:
         return None
     context.report_unread(definition)
-    found = _error_element(event, definition, context)
-    if found is not None and (code := (found.get("errorCode") or "").strip()):
-        return code
-    if found is not None:
-        context.problem(definition, f"{named(event)} throws {named(found)}, which has no code", "an errorCode: errors are caught by it")
-    elif names.reference(definition.get("errorRef")) is None:
-        context.problem(definition, f"{named(event)} names no error", "an errorRef")
-    return None
-
-
-def _message_element(event: Element, definition: Element, context: Context) -> Element | None:
-    wanted = names.reference(definition.get("messageRef"))
+    wanted = names.reference(definition.get("errorRef"))
     if wanted is None:
-        context.problem(definition, f"{named(event)} names no message", "a messageRef")
-        return None
+        key = event.get("id")
+        why = f"an errorRef; its code is {key!r}, and what catches every error catches it"
+        context.warn(definition, f"{named(event)} names no error", why)
+        return key
+    found = context.errors.get(wanted)
+    if found is None:
+        return _as_a_code(event, definition, wanted, context)
+    code = _code(found)
+    if code is None:
+        context.problem(definition, f"{named(event)} throws {named(found)}, which has no code", "an errorCode: errors are caught by it")
+    return code
+
+
+def _message_element(event: Element, definition: Element, context: Context) -> tuple[Element, Compiled] | None:
+    """The message, and its name. Without one of its own: that of the message flow at the event, or the name of what it is."""
+    wanted = names.reference(definition.get("messageRef")) or message_flows.message_at(event, context)
+    if wanted is None:
+        name = message_flows.name_at(event, definition, context)
+        if name is None:
+            context.problem(definition, f"{named(event)} names no message", "a messageRef")
+        return None if name is None else (definition, name)
     found = context.messages.get(wanted)
     if found is None:
-        context.problem(
-            definition, f"{named(event)} refers to the message {wanted!r}, which does not exist", "the id of a message of this file"
-        )
-    return found
+        what = f"{named(event)} refers to the message {wanted!r}, which does not exist"
+        context.problem(definition, what, "the id of a message of this file")
+        return None
+    name = context.expression(found, found.get("name"), f"the name of {named(found)}")
+    if name is None and not (found.get("name") or "").strip():
+        what = f"{named(found)}, which {named(event)} refers to, has no name"
+        context.problem(found, what, "a name: messages are correlated by it")
+    return None if name is None else (found, name)
 
 
 def _key(event: Element, definition: Element, target: Element, context: Context) -> Expression | None:
@@ -158,12 +166,26 @@ def error(event: Element, context: Context) -> ErrorConfig | None:
     code_variable = context.attribute(definition, "errorCodeVariable")
     message_variable = context.attribute(definition, "errorMessageVariable")
     context.report_unread(definition)
-    if names.reference(definition.get("errorRef")) is None:
+    wanted = names.reference(definition.get("errorRef"))
+    if wanted is None:
         return ErrorConfig(None, code_variable, message_variable)
-    found = _error_element(event, definition, context)
-    if found is None:
+    found = context.errors.get(wanted)
+    code = _code(found) if found is not None else _as_a_code(event, definition, wanted, context)
+    return None if found is None and code is None else ErrorConfig(code, code_variable, message_variable)
+
+
+def _code(found: Element) -> str | None:
+    return (found.get("errorCode") or "").strip() or None
+
+
+def _as_a_code(event: Element, definition: Element, wanted: str, context: Context) -> str | None:
+    """Camunda 7, Flowable and Activiti take an errorRef that leads nowhere as the code itself; the standard does not."""
+    what = f"{named(event)} refers to the error {wanted!r}, which does not exist"
+    if not context.by_a_vendor:
+        context.problem(definition, what, "the id of an error of this file")
         return None
-    return ErrorConfig((found.get("errorCode") or "").strip() or None, code_variable, message_variable)
+    context.warn(definition, what, f"the id of an error of this file; {wanted!r} is read as the code of one")
+    return wanted
 
 
 def escalation(event: Element, context: Context) -> EscalationConfig | None:
@@ -224,13 +246,4 @@ def _escalation_element(event: Element, definition: Element, context: Context) -
     if wanted is not None and found is None:
         what = f"{named(event)} refers to the escalation {wanted!r}, which does not exist"
         context.problem(definition, what, "the id of an escalation of this file")
-    return found
-
-
-def _error_element(event: Element, definition: Element, context: Context) -> Element | None:
-    wanted = names.reference(definition.get("errorRef"))
-    found = context.errors.get(wanted) if wanted is not None else None
-    if wanted is not None and found is None:
-        what = f"{named(event)} refers to the error {wanted!r}, which does not exist"
-        context.problem(definition, what, "the id of an error of this file")
     return found

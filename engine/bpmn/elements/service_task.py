@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from engine.bpmn import java, names, operations
+from engine.bpmn import connectors, java, names, operations, stand_ins
 from engine.bpmn.context import MAX_NAME, Context, named
 from engine.bpmn.definition import ScriptConfig, ServiceTaskConfig
-from engine.bpmn.mappings import inputs, outputs
+from engine.bpmn.fields import fields
+from engine.bpmn.mappings import Mappings, inputs, outputs
 from engine.bpmn.names import CAMUNDA_LIKE, ZEEBE, Element
 from engine.bpmn.retries import Retry, parse_retry
 from engine.bpmn.support import Supported, register
@@ -14,7 +15,6 @@ from engine.bpmn.times import DurationTimer, TimerError, parse_timer
 DELIVERIES = {"http.deliver": ("url", "destination"), "mail.send": ("to",)}  # topic: inputs of which one must be given
 DEFAULT_ATTEMPTS = {"handler": 3, "external": 3, "deliver": 8}
 EXTERNAL = ("external", "external-worker")
-WAYS = 'baton:handler="name", camunda:type="external" with camunda:topic, zeebe:taskDefinition, or camunda:delegateExpression="${name}"'
 
 
 def register_all() -> None:
@@ -26,9 +26,23 @@ def parse(element: Element, context: Context) -> ServiceTaskConfig | ScriptConfi
     evaluated = None if _is_bound_here(element, context) else java.evaluated(element, context)
     if evaluated is not None:
         return evaluated
-    binding = _binding(element, context)
-    given = inputs(element, context)
-    produced = outputs(element, context)
+    return configured(element, _binding(element, context), context)
+
+
+def stood_in(element: Element, what: str, context: Context) -> ServiceTaskConfig | None:
+    """A task whose work the model leaves to another engine, or does not name: a handler of its id does it."""
+    name = stand_ins.handler(element, what, str(element.get("id")), context)
+    return configured(element, _named("handler", name, "id", element, context), context)
+
+
+def configured(element: Element, binding: tuple[str, str] | None, context: Context) -> ServiceTaskConfig | None:
+    """A task that is bound to (work, topic)."""
+    given, produced = (*fields(element, context), *inputs(element, context)), outputs(element, context)
+    returned: Mappings = ()
+    if (called := connectors.of(element, context)) is not None:
+        given += connectors.inputs(called, element, context)
+        returned = connectors.outputs(called, element, context)
+    given = tuple(dict(given).items())  # a later one of a name goes before an earlier one
     retry = _retry(element, context)
     lease = _lease_seconds(element, context)
     priority_text = context.attribute(element, "taskPriority") or context.attribute(element, "jobPriority")
@@ -48,7 +62,8 @@ def parse(element: Element, context: Context) -> ServiceTaskConfig | ScriptConfi
         work=work,
         topic=topic,
         inputs=given,
-        outputs=produced,
+        outputs=produced or returned,
+        returned=returned if produced else (),
         retry=retry.text if retry else None,
         max_attempts=retry.attempts if retry else DEFAULT_ATTEMPTS[work],
         priority=priority,
@@ -84,13 +99,16 @@ def _binding(element: Element, context: Context) -> tuple[str, str] | None:
             context.warn(element, f"the type {kind!r} of {named(element)} is not read", "the process runs as if it were not there")
         name = java.handler(element, context)
         return None if name is None else _named("handler", name, "binding to Java", element, context)
-    if kind is None and (name := operations.handler(element, context)) is not None:
+    if kind is not None and kind.strip():
+        name = stand_ins.handler(element, f"{named(element)} has the type {kind!r}, which is not run", kind.strip(), context)
+        return _named("handler", name, "type", element, context)
+    if (called := connectors.of(element, context)) is not None:
+        name = stand_ins.handler(element, f"{named(element)} has the connector {called.name!r}, which is not run", called.name, context)
+        return _named("handler", name, "connectorId", element, context)
+    if (name := operations.handler(element, context)) is not None:
         return _named("handler", name, "operation", element, context)
-    if kind is not None:
-        context.problem(element, f"{named(element)} has the type {kind!r}", f"one of {WAYS}")
-    else:
-        context.problem(element, f"{named(element)} says nowhere what it does", f"one of {WAYS}")
-    return None
+    name = stand_ins.handler(element, f"{named(element)} says nowhere what it does", str(element.get("id")), context)
+    return _named("handler", name, "id", element, context)
 
 
 def _named(work: str, name: str | None, where: str, element: Element, context: Context) -> tuple[str, str] | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from engine.bpmn import names
+from engine.bpmn import message_flows, names
 from engine.bpmn.context import MAX_NAME, Context, named
 from engine.bpmn.definition import MessageConfig, ReceiveTaskConfig, ScriptConfig, ServiceTaskConfig
 from engine.bpmn.elements import events, service_task, throwing
@@ -12,7 +12,6 @@ from engine.bpmn.support import Supported, register
 from engine.expressions import Expression
 
 LANGUAGES = {"juel": "juel", "uel": "juel", "feel": "feel"}
-SCRIPTS = 'one expression in juel or feel with a resultVariable, or baton:handler="name"'
 
 
 def register_all() -> None:
@@ -30,9 +29,10 @@ def parse_nothing(element: Element, context: Context) -> None:
 
 def parse_send(element: Element, context: Context) -> ServiceTaskConfig | ScriptConfig | MessageConfig | None:
     """Bound as a service task is, or else its message goes to the message's destination, or to our own processes (10.3.3.2)."""
-    if names.reference(element.attrib.get("messageRef")) is None or service_task.is_bound(element, context):
-        return service_task.parse(element, context)
-    return throwing.sent_message(element, context)
+    names_one = names.reference(element.attrib.get("messageRef")) is not None or message_flows.lead_from(element, context)
+    if names_one and not service_task.is_bound(element, context):
+        return throwing.sent_message(element, context)
+    return service_task.parse(element, context)
 
 
 def parse_receive(element: Element, context: Context) -> ReceiveTaskConfig:
@@ -60,23 +60,41 @@ def parse_script(element: Element, context: Context) -> ServiceTaskConfig | Scri
     """Bound as a service task is, or else one expression (10.3.3.6). Other languages are not run: they need a handler."""
     if service_task.is_bound(element, context):
         return service_task.parse(element, context)
-    zeebe = context.extension(element, "script", ZEEBE)
-    script = next(names.bpmn(element, "script"), None)
-    if zeebe is not None:
+    if (zeebe := context.extension(element, "script", ZEEBE)) is not None:
         expression = _expression(element, zeebe.get("expression"), "feel", context)
-        variable = zeebe.get("resultVariable")
-    elif script is not None and names.text(script).strip():
-        expression = _expression(element, names.text(script), _language(element, names.text(script)), context)
-        variable = context.attribute(element, "resultVariable", names.BATON, *CAMUNDA_LIKE)
-    else:
-        context.problem(element, f"{named(element)} says nowhere what it does", SCRIPTS)
-        return None
+        return _evaluated(element, expression, zeebe.get("resultVariable"), context)
+    script = next(names.bpmn(element, "script"), None)
+    text = names.text(script).strip() if script is not None else ""
+    if (elsewhere := _elsewhere(element, text, context)) is not None:
+        return service_task.stood_in(element, f"{named(element)} {elsewhere}", context)
+    expression = _expression(element, text, _language(element, text), context)
+    variable = context.attribute(element, "resultVariable", names.BATON, *CAMUNDA_LIKE)
+    return _evaluated(element, expression, variable, context)
+
+
+def _elsewhere(element: Element, text: str, context: Context) -> str | None:
+    """Why the script is not one of ours, as the end of a sentence: another language, a file, or no language named and no expression."""
+    language = _language(element, text)
+    if (resource := context.attribute(element, "resource", *CAMUNDA_LIKE)) is not None and not text:
+        return f"has its script in {resource[:80]}, which is not read"
+    if not text:
+        return "says nowhere what it does"
+    if language not in LANGUAGES.values():
+        return f"has a script in {language[:80]}, which is not run"
+    if not element.get("scriptFormat") and language == "juel" and "${" not in text and "#{" not in text:
+        return f"has the script {text[:80]!r} in no language, which is not run"
+    return None
+
+
+def _evaluated(element: Element, expression: Expression | None, variable: str | None, context: Context) -> ScriptConfig | None:
+    """An expression of ours, and where its value goes."""
     if expression is None:
         return None  # named already
     variable = (variable or "").strip()
-    if not 0 < len(variable) <= MAX_NAME:
-        what = f"{named(element)} has {'no' if not variable else 'too long a'} resultVariable"
-        context.problem(element, what, f"the name of the variable that takes the value, of 1 to {MAX_NAME} characters")
+    if len(variable) > MAX_NAME:
+        context.problem(element, f"{named(element)} has too long a resultVariable", f"a name of at most {MAX_NAME} characters")
+    if not variable:
+        context.warn(element, f"{named(element)} has no resultVariable: its value is kept nowhere", "the name of a variable, or no script")
     refuse_outputs(element, context, why="none: the value of an expression goes into the resultVariable")
     return ScriptConfig(expression, variable, inputs=inputs(element, context))
 
@@ -90,14 +108,10 @@ def _language(element: Element, text: str) -> str:
 
 
 def _expression(element: Element, text: str | None, language: str, context: Context) -> Expression | None:
-    if language not in LANGUAGES.values():
-        context.problem(element, f"{named(element)} has a script in {language[:80]}", SCRIPTS)
-        return None
     source = (text or "").strip()
     if language == "feel" and source and not source.startswith("="):
         source = f"= {source}"
     expression = context.expression(element, source, f"the script of {named(element)}", language=language)
     if expression is not None and expression.is_constant:
-        context.problem(element, f"the script of {named(element)} is the text {source[:80]!r}", "an expression such as ${amount * 2}")
-        return None
+        context.warn(element, f"the script of {named(element)} is the text {source[:80]!r}", "an expression such as ${amount * 2}")
     return expression

@@ -61,6 +61,8 @@ def _message(thrower: Element, definition: Element, context: Context) -> Message
 def _signal_name(event: Element, definition: Element, context: Context) -> Expression | None:
     """The name of the signal that the signalRef names; it may be an expression, judged when the event waits or throws."""
     wanted = names.reference(definition.get("signalRef"))
+    if wanted is None and (text := context.attribute(definition, "signalExpression", *CAMUNDA_LIKE)) is not None:
+        return context.expression(definition, text, f"the signalExpression of {named(event)}")
     if wanted is None:
         context.problem(definition, f"{named(event)} names no signal", "a signalRef")
         return None

@@ -3,7 +3,7 @@
 Business rule tasks (10.3.3.4) are bound in the same ways. A config that is an expression is evaluated at once (10.3.3.6).
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, cast
 
 from engine.bpmn.definition import Node, ScriptConfig, ServiceTaskConfig
@@ -17,6 +17,7 @@ from engine.core.run import CannotGoOn, Run
 from engine.core.snapshot import Completed
 from engine.core.state import Token
 from engine.core.values import Variable, native, typed
+from engine.expressions import Expression
 
 NORMAL_PRIORITY = 5
 
@@ -73,17 +74,24 @@ class ServiceTask(Activity):
 
     def result(self, run: Run, token: Token, node: Node, trigger: Completed) -> Mapping[str, Variable]:
         """The result as it is, or what the outputs make of it; they see the result before the variables."""
-        outputs = cast(ServiceTaskConfig, node.config).outputs
-        if not outputs:
-            return trigger.variables
-        names = run.names(token.scope, {name: native(variable) for name, variable in trigger.variables.items()})
-        kept = {}
-        for name, expression in outputs:
-            try:
-                kept[name] = typed(expression.evaluate(names))
-            except TypeError as error:
-                raise CannotGoOn("expression", f"output {name} of {node.id}: {error}") from error
-        return kept
+        config = cast(ServiceTaskConfig, node.config)
+        result = trigger.variables
+        if config.returned:
+            result = {**result, **_made(run, token, node, config.returned, result)}
+        return _made(run, token, node, config.outputs, result) if config.outputs else result
+
+
+def _made(
+    run: Run, token: Token, node: Node, outputs: Iterable[tuple[str, Expression]], result: Mapping[str, Variable]
+) -> dict[str, Variable]:
+    names = run.names(token.scope, {name: native(variable) for name, variable in result.items()})
+    kept = {}
+    for name, expression in outputs:
+        try:
+            kept[name] = typed(expression.evaluate(names))
+        except TypeError as error:
+            raise CannotGoOn("expression", f"output {name} of {node.id}: {error}") from error
+    return kept
 
 
 def _evaluate(run: Run, token: Token, node: Node, script: ScriptConfig) -> None:

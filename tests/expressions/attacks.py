@@ -15,7 +15,7 @@ from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import Any
 
-from engine.expressions import ExpressionError, limits, parse
+from engine.expressions import ExpressionError, UnknownCall, limits, parse
 from engine.expressions.values import Scope
 
 CPU_SECONDS = 30  # for all attacks together, traced
@@ -167,7 +167,8 @@ def tried(attacks: list[tuple[str, str, str]], opening: str, closing: str, langu
                 compiled.closure(scope)
             compiled.evaluate(values)
         except ExpressionError as refused:
-            error, message = type(refused).__name__, str(refused)
+            error = SYNTAX if isinstance(refused, UnknownCall) else type(refused).__name__
+            message = str(refused)
         yield name, {"error": error, "message": message, "peak": tracemalloc.get_traced_memory()[1], "steps": limits.STEPS - scope.steps}
         tracemalloc.stop()
 

@@ -169,11 +169,11 @@ def _same(left: Any, right: Any, scope: Scope, depth: int) -> bool:
     return bool(left == right)
 
 
-def ordered(sign: str) -> Callable[[Any, Any, FeelScope], Truth]:
+def ordered(sign: str) -> Callable[[Any, Any, Scope], Truth]:
     """<, <=, > or >= over two numbers, strings, dates, times or durations of one kind; else null (table 54)."""
     holds = _ORDERS[sign]
 
-    def compare(left: Any, right: Any, scope: FeelScope) -> Truth:
+    def compare(left: Any, right: Any, scope: Scope) -> Truth:
         if type(left) is type(right) and type(left) in _DIRECT:
             return holds(left, right)
         if is_number(left) and is_number(right):

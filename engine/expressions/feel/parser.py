@@ -153,6 +153,9 @@ class _Parser(Cursor):
         if token.kind == "word":
             if token.text == "function" and self.follows().is_sign("("):
                 return self._function()
+            if token.text in ("and", "or") and self.follows().is_sign("("):  # the names of all() and any() in DMN 1.1
+                self.at += 1
+                return Name(token.text)
             if (known := self.known.longest(self.tokens, self.at)) is None and token.text in RESERVED:
                 return self._keyword()
             if known is not None:

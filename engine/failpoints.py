@@ -16,7 +16,7 @@ import re
 import signal
 import threading
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
@@ -58,15 +58,19 @@ def failpoint(name: str) -> None:
         _reach(name)
 
 
-@contextmanager
-def commit_point(conn: Any, name: str) -> Iterator[None]:
+def commit_point(conn: Any, name: str) -> AbstractContextManager[None]:
     """Around one autocommitted statement: while `name` is armed it runs as BEGIN, statement, fail-point, COMMIT.
 
     `conn` is an idle psycopg connection in autocommit. Off, the statement commits by itself as ever.
     """
-    if name not in _armed:
-        yield
-        return
+    return _commits_there(conn, name) if name in _armed else _COMMITS_BY_ITSELF
+
+
+_COMMITS_BY_ITSELF = nullcontext()
+
+
+@contextmanager
+def _commits_there(conn: Any, name: str) -> Iterator[None]:
     with conn.transaction():
         yield
         failpoint(name)

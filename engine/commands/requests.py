@@ -141,7 +141,7 @@ def is_repeat(error: errors.UniqueViolation) -> bool:
 
 def encode(outcome: Any) -> str:
     """An outcome as JSON text: {"type": class name, field: value, …}."""
-    return orjson.dumps(outcome, default=_plain, option=_OUTCOME).decode()
+    return orjson.dumps(_fields(outcome), default=_plain, option=_OUTCOME).decode()
 
 
 def decode(document: Mapping[str, Any]) -> Any:
@@ -164,14 +164,19 @@ def _hints(name: str) -> dict[str, Any]:
 
 def _plain(value: Any) -> Any:
     """What orjson does not write by itself, or not as we want it. Ids, times and enums it does."""
+    if is_dataclass(value) and not isinstance(value, type):
+        return _fields(value)
     match value:
         case Mapping():
             return {str(key): item for key, item in value.items()}
         case frozenset():
             return sorted(value)
-    if is_dataclass(value) and not isinstance(value, type):
-        return {"type": type(value).__name__, **{name: getattr(value, name) for name in _names(type(value))}}
     raise TypeError(f"expected part of an outcome, found {type(value).__name__}")
+
+
+def _fields(value: Any) -> dict[str, Any]:
+    cls = value.__class__
+    return {"type": cls.__name__, **{name: getattr(value, name) for name in _names(cls)}}
 
 
 @cache
@@ -203,8 +208,8 @@ def _typed(hint: Any, value: Any) -> Any:
 
 
 def _jsonable(value: Any) -> Any:
-    if isinstance(value, frozenset | set):
-        return sorted(map(str, value))
     if isinstance(value, Variable):
         return [value.type, value.value]
+    if isinstance(value, frozenset | set):
+        return sorted(map(str, value))
     return str(value)

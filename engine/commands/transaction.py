@@ -35,6 +35,7 @@ Connection = psycopg.Connection[Any]
 Reconnect = Callable[[], Connection]
 
 RUNS = 3
+IDLE = TransactionStatus.IDLE.value
 
 
 class CalledMoved(Exception):
@@ -99,8 +100,8 @@ def transaction(conn: Connection) -> Iterator[Connection]:
 
 def assert_idle(conn: Connection) -> None:
     """Raise InvariantBroken unless `conn` is in autocommit with no transaction open."""
-    status = conn.info.transaction_status
-    if not conn.autocommit or status != TransactionStatus.IDLE:
+    status = conn.pgconn.transaction_status
+    if not conn.autocommit or status != IDLE:
         raise InvariantBroken(
             f"a command's connection: expected autocommit and idle, found autocommit={conn.autocommit} and {TransactionStatus(status).name}"
         )
@@ -108,7 +109,7 @@ def assert_idle(conn: Connection) -> None:
 
 def _leave_idle(conn: Connection) -> None:
     # A function that raised between BEGIN and COMMIT leaves a transaction open; the pool must not get it back so.
-    if not conn.closed and conn.info.transaction_status != TransactionStatus.IDLE:
+    if not conn.closed and conn.pgconn.transaction_status != IDLE:
         conn.rollback()
 
 

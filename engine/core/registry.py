@@ -68,7 +68,7 @@ class Behaviour:
 
         Not asked of one that remembers something: it leaves its row behind in any case.
         """
-        return any(waits_in_a_row(nodes[event].config) for event in node.attached)
+        return bool(node.attached) and any(waits_in_a_row(nodes[event].config) for event in node.attached)
 
     def continued(self, run: Run, token: Token, node: Node, trigger: Continued) -> None:
         """What one step could not begin goes on."""

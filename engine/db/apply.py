@@ -5,7 +5,7 @@ The statements are composed in `statements.py`; the guards are those of `locks.p
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal
@@ -190,8 +190,8 @@ def _parameters(change: Change) -> dict[str, Any]:
         if wanted(effects):
             fill(parameters, effects, rows)
     if change.leaf == "user_task" or effects.cancelled_tasks:
-        own = [change.leaf_id] if change.leaf == "user_task" else []
-        parameters["unlisted"] = [*own, *effects.cancelled_tasks]
+        own = [change.leaf_id] if change.leaf == "user_task" and change.leaf_id is not None else []
+        parameters["unlisted"] = _ids([*own, *effects.cancelled_tasks])
         # Only who cancels the case has cancelled its tasks; who completes one task has not cancelled the others.
         parameters["withdrawn_by"] = change.actor if change.leaf == "instance" else "engine"
     if effects.new_instances:
@@ -303,18 +303,18 @@ _FILLS: tuple[tuple[Callable[[Effects], Any], Callable[[dict[str, Any], Effects,
     (lambda e: e.ended_instances, lambda p, e, rows: p.update(ended_instances=_document(e.ended_instances))),
     (lambda e: e.new_scopes, lambda p, e, rows: p.update(scopes=_document(rows(e.new_scopes)))),
     (lambda e: e.counters, _counters),
-    (lambda e: e.gone_scopes, lambda p, e, rows: p.update(gone_scopes=e.gone_scopes)),
+    (lambda e: e.gone_scopes, lambda p, e, rows: p.update(gone_scopes=_ids(e.gone_scopes))),
     (lambda e: e.new_tokens, lambda p, e, rows: p.update(tokens=_document(rows(e.new_tokens)))),
     (lambda e: e.moved_tokens, _moved),
-    (lambda e: e.gone_tokens, lambda p, e, rows: p.update(gone_tokens=e.gone_tokens)),
+    (lambda e: e.gone_tokens, lambda p, e, rows: p.update(gone_tokens=_ids(e.gone_tokens))),
     (lambda e: e.memories, lambda p, e, rows: p.update(memories=_document([{"id": t, "memory": m} for t, m in e.memories.items()]))),
     (lambda e: e.variables, _variables),
     (lambda e: e.tasks, _tasks),
-    (lambda e: e.cancelled_tasks, lambda p, e, rows: p.update(cancelled=e.cancelled_tasks)),
+    (lambda e: e.cancelled_tasks, lambda p, e, rows: p.update(cancelled=_ids(e.cancelled_tasks))),
     (lambda e: e.jobs, lambda p, e, rows: p.update(jobs=_document(rows(e.jobs)))),
     (lambda e: e.external_tasks, lambda p, e, rows: p.update(external_tasks=_document(rows(e.external_tasks)))),
     (lambda e: e.subscriptions, _subscriptions),
-    (lambda e: e.gone_subscriptions, lambda p, e, rows: p.update(gone_subscriptions=e.gone_subscriptions)),
+    (lambda e: e.gone_subscriptions, lambda p, e, rows: p.update(gone_subscriptions=_ids(e.gone_subscriptions))),
     (lambda e: e.throws, lambda p, e, rows: p.update(throws=_document(e.throws))),
     (lambda e: e.deliveries, lambda p, e, rows: p.update(deliveries=_document(rows(e.deliveries)))),
     (lambda e: e.incidents, _incidents),
@@ -344,6 +344,11 @@ def _event(event: Event, actor: str) -> dict[str, Any]:
     if event.instance_id is not None:
         row["instance_id"] = event.instance_id
     return row
+
+
+def _ids(ids: Iterable[UUID]) -> str:
+    """An array as the server writes it; the driver would look at each element first."""
+    return f"{{{','.join(map(str, ids))}}}"
 
 
 def _document(rows: Any) -> str:

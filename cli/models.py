@@ -15,7 +15,7 @@ from engine.bpmn import coverage
 from engine.bpmn.definition import Problem
 from engine.commands.delete_version import delete_version
 from engine.commands.deploy import deploy as deploy_command
-from engine.commands.outcome import SYSTEM, Rejected
+from engine.commands.outcome import SYSTEM, DeployedDecision, DeployedDefinition, Rejected
 from engine.commands.start import start_instance
 
 paths = click.argument("paths", nargs=-1, required=True, metavar="FILE…", type=click.Path(exists=True, dir_okay=False, path_type=Path))
@@ -34,7 +34,8 @@ def deploy(paths: tuple[Path, ...], name: str, as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps([asdict(definition) for definition in outcome.definitions], default=str, indent=2))
         return
-    for definition in outcome.definitions:
+    deployed: tuple[DeployedDefinition | DeployedDecision, ...] = (*outcome.definitions, *outcome.decisions)
+    for definition in deployed:
         _warn(definition.warnings)
         click.echo(f"{definition.key} version {definition.version}{' (unchanged)' if definition.unchanged else ''}")
 

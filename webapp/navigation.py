@@ -8,6 +8,7 @@ from flask import current_app
 OPERATIONS = (
     ("overview", "/operations", "dash", "Overview"),
     ("processes", "/operations/processes", "flow", "Processes"),
+    ("decisions", "/operations/decisions", "filter", "Decisions"),
     ("instances", "/operations/instances", "layers", "Instances"),
     ("jobs", "/operations/jobs", "list", "Jobs"),
     ("failed", "/operations/failed", "alert", "Failed work"),

@@ -1,10 +1,10 @@
-"""What a process calls by a key that its file says outright; what an expression names is known when it runs."""
+"""What a process calls by a key that its file says outright, processes and decisions; what an expression names is known when it runs."""
 
 from __future__ import annotations
 
 from collections.abc import Container, Iterator
 
-from engine.bpmn.definition import CallConfig, Node, Problem, ProcessDefinition
+from engine.bpmn.definition import CallConfig, DecisionConfig, Node, Problem, ProcessDefinition
 
 
 def calls_of(definition: ProcessDefinition) -> Iterator[tuple[Node, str]]:
@@ -20,5 +20,22 @@ def called_in_vain(definition: ProcessDefinition, deployed: Container[str], file
     return tuple(
         Problem(node.id, node.line, what.format(node.name or node.id, key), why, file)
         for node, key in calls_of(definition)
+        if key not in deployed
+    )
+
+
+def decisions_of(definition: ProcessDefinition) -> Iterator[tuple[Node, str]]:
+    """The tasks of a process that call a decision whose key is text, with that key."""
+    for node in definition.nodes.values():
+        if isinstance(node.config, DecisionConfig) and node.config.decision.is_constant:
+            yield node, str(node.config.decision.evaluate({}))
+
+
+def decided_in_vain(definition: ProcessDefinition, deployed: Container[str], file: str | None = None) -> tuple[Problem, ...]:
+    """The same warning for a decision that is not deployed."""
+    what, why = "{} calls the decision {!r}, which is not deployed", "that decision, or an incident of every case that comes there"
+    return tuple(
+        Problem(node.id, node.line, what.format(node.name or node.id, key), why, file)
+        for node, key in decisions_of(definition)
         if key not in deployed
     )

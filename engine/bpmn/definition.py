@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from engine.bpmn.parts import DataOutput as DataOutput
+from engine.bpmn.parts import DecisionConfig as DecisionConfig
 from engine.bpmn.parts import FormField as FormField
 from engine.bpmn.parts import LoopEvent as LoopEvent
 from engine.bpmn.parts import MultiInstance as MultiInstance

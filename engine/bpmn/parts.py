@@ -1,4 +1,4 @@
-"""Parts of activities that their kinds have in common: loops, where parts of a result go, fields of forms."""
+"""Parts of activities that their kinds have in common: loops, where parts of a result go, fields of forms, calls of decisions."""
 
 from __future__ import annotations
 
@@ -73,3 +73,21 @@ class FormField:
     min_length: int | None = None
     max_length: int | None = None
     date_pattern: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DecisionConfig:
+    """kinds `business_rule_task` and `service_task` that call a decision (10.3.3.4).
+
+    `mapper`: what becomes of its outcome (engine.core.decisions). `outputs` see it, too; `keeps`: whether anybody else does.
+    """
+
+    decision: Expression  # its value is the key of the decision
+    binding: str = "latest"  # latest | deployment | version | tag
+    version: Expression | None = None
+    tag: Expression | None = None
+    mapper: str = "resultList"
+    result_variable: str = ""  # empty: the outcome is in the history alone
+    inputs: tuple[tuple[str, Expression], ...] = ()  # names that it sees besides the variables
+    outputs: tuple[tuple[str, Expression], ...] = ()
+    keeps: bool = True

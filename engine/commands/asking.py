@@ -11,9 +11,10 @@ from engine.bpmn.definition import ProcessDefinition
 from engine.commands.transaction import CalledMoved, Connection
 from engine.core.advance import advance
 from engine.core.effects import Effects, InvariantBroken
-from engine.core.known import Call, Called, Known, NeedsDefinition, NotCallable
+from engine.core.known import Call, Called, Decidable, DecisionCall, Known, NeedsDecision, NeedsDefinition, NotCallable, NotDecidable
 from engine.core.snapshot import Snapshot, Trigger
 from engine.db.called import called, forget
+from engine.db.decisions import decided
 from engine.db.definitions import compiled
 from engine.ids import new_id
 
@@ -27,19 +28,35 @@ class Answer:
     called: Mapping[UUID, bool]
 
 
-def ask(conn: Connection, snapshot: Snapshot, trigger: Trigger, *, now: datetime, definition: ProcessDefinition | None = None) -> Answer:
+Decisions = dict[DecisionCall, Decidable | NotDecidable]
+
+
+def ask(
+    conn: Connection,
+    snapshot: Snapshot,
+    trigger: Trigger,
+    *,
+    now: datetime,
+    definition: ProcessDefinition | None = None,
+    decisions: Decisions | None = None,
+) -> Answer:
     """Ask the core, and find what it does not know of as often as it asks. Raises as `advance` does, and DefinitionRefused.
 
-    `definition`: that of the snapshot's instance, of a caller who has it.
+    `definition`: that of the snapshot's instance, of a caller who has it. `decisions`: those that the command has looked for
+    already, to which others are added: one look serves a command, however often it asks.
     """
+    decisions = {} if decisions is None else decisions
     definition = definition or compiled(conn, snapshot.definition_id)
     definitions = {other.definition_id: compiled(conn, other.definition_id) for other in snapshot.others}
     calls: dict[Call, Called | NotCallable] = {}
     while True:
         try:
-            effects = advance(definition, snapshot, trigger, now=now, new_id=new_id, known=Known(definitions, calls))
+            effects = advance(definition, snapshot, trigger, now=now, new_id=new_id, known=Known(definitions, calls, decisions))
         except NeedsDefinition as needed:
             calls[needed.call] = called(conn, snapshot.tenant_id, needed.call)
+            continue
+        except NeedsDecision as needed:
+            decisions.update(decided(conn, snapshot.tenant_id, needed.calls))
             continue
         return Answer(definition, effects, _begun(effects, calls))
 

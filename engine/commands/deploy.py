@@ -4,6 +4,8 @@ A definition is new when its file's fingerprint (canonical XML, see engine/bpmn/
 newest version of its key; so going back to older content makes a new newest version, and formatting alone makes none.
 The newest version takes over the start timers and start subscriptions. A start timer whose definition did not change
 keeps its next occurrence: deploying again never shifts its grid, nor runs again what is over.
+
+Decisions are deployed with them (`deploy_decisions.py`).
 """
 
 from __future__ import annotations
@@ -19,10 +21,19 @@ from uuid import UUID
 import orjson
 from psycopg import errors
 
-from engine.bpmn.calls import called_in_vain, calls_of
+from engine.bpmn.calls import called_in_vain, calls_of, decided_in_vain, decisions_of
 from engine.bpmn.definition import Problem, ProcessDefinition
 from engine.bpmn.fingerprint import fingerprint
 from engine.bpmn.reader import ReadResult, read_files
+from engine.commands.deploy_decisions import (
+    DECIDED,
+    DecisionFile,
+    DecisionVersion,
+    deployed_decisions,
+    files_of,
+    parameters_of,
+    versions_of,
+)
 from engine.commands.may import may
 from engine.commands.outcome import Actor, Deployed, DeployedDefinition, Refusal, Rejected
 from engine.commands.requests import WRITE_REQUEST, Request, encode, is_repeat, record, recorded, request_for
@@ -38,10 +49,13 @@ from engine.commands.start_events import (
 )
 from engine.commands.transaction import Connection, command, transaction
 from engine.db.definitions import ALONG, ALONG_COLUMNS, keep, keep_row, unread
-from engine.db.locks import DEPLOYMENT, KEYS, TAKEN_OVER
+from engine.db.locks import DEPLOYMENT, DEPLOYMENT_OF_DECISIONS, KEYS, TAKEN_OVER
 from engine.db.session import cursor_of
+from engine.dmn.reader import is_decision_file, read_decisions
 from engine.ids import new_id
 from engine.text import sort_key
+
+NO_MODELS = ReadResult((), (), ())
 
 
 @command
@@ -54,20 +68,24 @@ def deploy(
     request_id: str | None = None,
     handlers: Collection[str] | None = None,
 ) -> Deployed | Rejected:
-    """Deploy BPMN files, (file name, content) each; `handlers`: names that workers know, others are warned about.
+    """Deploy BPMN and DMN files, (file name, content) each; `handlers`: names that workers know, others are warned about.
 
-    Locks: the process keys; the newest versions that are replaced, FOR UPDATE; the keys of start messages.
+    Locks: the process keys and those of decisions; the newest versions that are replaced, FOR UPDATE; the keys of start messages.
     Refuses: NOT_ALLOWED, INVALID with every problem of every file.
     """
     if not may(actor, "deploy", "definition"):
         return Rejected(Refusal.NOT_ALLOWED)
-    read = read_files(files, handlers=handlers)
-    problems = (*read.problems, *_names_used_twice(files))
+    tables = [file for file in files if is_decision_file(file[0])]
+    models = [file for file in files if not is_decision_file(file[0])]
+    read = read_files(models, handlers=handlers) if models or not tables else NO_MODELS
+    decisions = read_decisions(tables)
+    problems = (*read.problems, *decisions.problems, *_names_used_twice(files))
     if problems:
         return _refused(problems)
     request = request_for(actor, request_id, "deploy", "", [name, [[f, hashlib.sha256(data).hexdigest()] for f, data in files]])
     try:
-        outcome: Any = _deploy(conn, _models(read, dict(files)), actor, name, request)
+        brought = _Brought(_models(read, dict(files)), files_of(decisions.graphs, dict(files)))
+        outcome: Any = _deploy(conn, brought, actor, name, request)
     except UnusableStarts as unusable:
         return _refused(unusable.problems)
     except errors.UniqueViolation as error:
@@ -100,6 +118,14 @@ class _Model:
     content_hash: bytes
 
 
+@dataclass(frozen=True, slots=True)
+class _Brought:
+    """What the files of a deployment hold."""
+
+    models: Sequence[_Model]
+    tables: Sequence[DecisionFile]
+
+
 def _models(read: ReadResult, files: Mapping[str, bytes]) -> list[_Model]:
     hashes = {file: fingerprint(data) for file, data in files.items()}
     return [_Model(definition, file, files[file], hashes[file]) for file, definition in read.definitions]
@@ -111,24 +137,40 @@ def _models(read: ReadResult, files: Mapping[str, bytes]) -> list[_Model]:
 _TAKEN_OVER = f"SELECT t.pending, {ALONG_COLUMNS} FROM ({TAKEN_OVER} AS pending OFFSET 0) t {ALONG}"
 
 
-def _deploy(conn: Connection, models: Sequence[_Model], actor: Actor, name: str, request: Request | None) -> Deployed | Rejected:
+def _deploy(conn: Connection, brought: _Brought, actor: Actor, name: str, request: Request | None) -> Deployed | Rejected:
+    models = brought.models
     with transaction(conn):
-        keys = [model.definition.key for model in models]
-        called = sorted({key for model in models for _, key in calls_of(model.definition)})
-        row = cursor_of(conn).execute(DEPLOYMENT, {"tenant_id": actor.tenant_id, "keys": keys, "called": called}).fetchone()
-        assert row is not None, "the function returns a document"
+        row = _lock(conn, brought, actor)
         newest = {found["key"]: _Newest.of(found) for found in row[0]["newest"]}
         starts = read_starts([(model.definition, model.file) for model in models], datetime.fromisoformat(row[0]["now"]))
         versions = [_Version.of(model, begin, newest.get(model.definition.key)) for model, begin in zip(models, starts, strict=True)]
-        plan = _Plan(new_id(), actor, name, versions, frozenset(keys).union(row[1]))
-        if plan.new:
+        decisions = versions_of(brought.tables, row[3] if brought.tables else ())
+        processes = frozenset(model.definition.key for model in models).union(row[1])
+        decided = frozenset(version.decision.key for version in decisions).union(row[2])
+        plan = _Plan(new_id(), actor, name, versions, decisions, processes, decided)
+        if plan.is_new:
             _write(conn, plan, request)
-    if not plan.new:
+    if not plan.is_new:
         unchanged: Deployed | Rejected = record(conn, request, plan.outcome)
         return unchanged
     for version in plan.new:
         keep(version.id, version.model.definition)
     return plan.outcome
+
+
+def _lock(conn: Connection, brought: _Brought, actor: Actor) -> tuple[Any, ...]:
+    """What is there of the keys, under their locks."""
+    models = brought.models
+    params = {
+        "tenant_id": actor.tenant_id,
+        "keys": [model.definition.key for model in models],
+        "called": sorted({key for model in models for _, key in calls_of(model.definition)}),
+        "decided": sorted({key for model in models for _, key in decisions_of(model.definition)}),
+        "decisions": sorted(key for table in brought.tables for key in table.graph.decisions),
+    }
+    row: tuple[Any, ...] | None = cursor_of(conn).execute(DEPLOYMENT_OF_DECISIONS if brought.tables else DEPLOYMENT, params).fetchone()
+    assert row is not None, "the function returns a document"
+    return row
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,26 +215,37 @@ class _Plan:
     actor: Actor
     name: str
     versions: Sequence[_Version]
+    decisions: Sequence[DecisionVersion]
     deployed: Container[str]  # the keys that are there, of what is called
+    decided: Container[str]  # and of the decisions
 
     @property
     def new(self) -> list[_Version]:
         return [version for version in self.versions if not version.unchanged]
 
     @property
+    def is_new(self) -> bool:
+        return bool(self.new) or any(not version.unchanged for version in self.decisions)
+
+    @property
     def outcome(self) -> Deployed:
         return Deployed(
-            self.deployment_id if self.new else None,
+            self.deployment_id if self.is_new else None,
             tuple(
                 DeployedDefinition(
                     v.id, v.model.definition.key, v.number, v.model.definition.name, v.model.file, v.unchanged, self._warnings(v.model)
                 )
                 for v in self.versions
             ),
+            deployed_decisions(self.decisions),
         )
 
     def _warnings(self, model: _Model) -> tuple[Problem, ...]:
-        return (*model.definition.warnings, *called_in_vain(model.definition, self.deployed, model.file))
+        return (
+            *model.definition.warnings,
+            *called_in_vain(model.definition, self.deployed, model.file),
+            *decided_in_vain(model.definition, self.decided, model.file),
+        )
 
 
 def _write(conn: Connection, plan: _Plan, request: Request | None) -> None:
@@ -217,7 +270,9 @@ def _write(conn: Connection, plan: _Plan, request: Request | None) -> None:
     values = {**_values(plan), "replaced": replaced, "timers": _document(timers), "subscriptions": _document(subscriptions)}
     if request is not None:
         values.update(request.params(), outcome=encode(plan.outcome))
-    cursor.execute(_DEPLOY[request is not None], values)
+    if any(not version.unchanged for version in plan.decisions):
+        values.update(parameters_of(plan.decisions))
+    cursor.execute(_statement(plan, request is not None), values)
     if messages:  # a signal needs no look: it is not stored
         cursor.execute(KEYS, {"subscription_ids": messages, "job_ids": [new_id() for _ in messages]})
 
@@ -275,7 +330,9 @@ _EVENTS = """, event AS (
   FROM deployed d
 )"""
 _TEXT += f"{END_STARTS.format(of='begun')}, {WRITE_STARTS.format(of='begun')}{_EVENTS}"
-_DEPLOY = (
-    _TEXT + " SELECT id FROM deployed",
-    _TEXT + f", press AS ({WRITE_REQUEST.format(outcome='%(outcome)s::jsonb', source='deployed')}) SELECT id FROM deployed",
-)
+_PRESS = f", press AS ({WRITE_REQUEST.format(outcome='%(outcome)s::jsonb', source='deployed')})"
+
+
+def _statement(plan: _Plan, pressed: bool) -> str:
+    decided = any(not version.unchanged for version in plan.decisions)
+    return f"{_TEXT}{DECIDED if decided else ''}{_PRESS if pressed else ''} SELECT id FROM deployed"

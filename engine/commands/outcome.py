@@ -193,9 +193,21 @@ class DeployedDefinition:
 
 
 @dataclass(frozen=True, slots=True)
+class DeployedDecision:
+    id: UUID
+    key: str
+    version: int
+    name: str
+    file: str
+    unchanged: bool = False  # its file is identical to that of the latest version
+    warnings: tuple[Problem, ...] = ()  # of the whole file, with its first decision
+
+
+@dataclass(frozen=True, slots=True)
 class Deployed:
     deployment_id: UUID | None  # None: nothing was new
     definitions: tuple[DeployedDefinition, ...]
+    decisions: tuple[DeployedDecision, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,14 +8,14 @@ load, judge again, the core, the same write, COMMIT. Never a second optimistic t
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
 
 from psycopg import errors
 
-from engine.commands.asking import ask
+from engine.commands.asking import Decisions, ask
 from engine.commands.audit import Audit, note
 from engine.commands.outcome import Actor, Refusal, Rejected
 from engine.commands.requests import WRITE_REQUEST, Request, encode, is_repeat, recorded, refuse
@@ -45,7 +45,7 @@ class Step:
     `kind`, `leaf_id`: the row that triggers (locks.LEAF). `judge` sees what was loaded and refuses or not; it is asked
     again after the lock. `trigger` tells the core what happened. `outcome` is what a repeat of `request` shall be told.
     `ahead`: the case as it was read earlier, instead of the unlocked read; the write compares its revision all the same.
-    `audit`: a row beside the write, of steps that lock first.
+    `audit`: a row beside the write, of steps that lock first. `decisions`: those that were looked for on the way.
     """
 
     kind: str
@@ -59,6 +59,7 @@ class Step:
     whole: bool = False
     ahead: Loaded | None = None
     audit: Audit | None = None
+    decisions: Decisions = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +103,8 @@ def _take(conn: Connection, step: Step) -> Taken | Rejected:
         return _locked(conn, step, lean=False)
     except DefinitionRefused as refusal:
         return Rejected(Refusal.UNSUPPORTED, str(refusal), problems=refusal.problems, item_id=step.leaf_id)
-    if not change.must_lock_first:
+    # After a look for decisions an optimistic write that fails would be one `execute` too many.
+    if not change.must_lock_first and not step.decisions:
         with commit_point(conn, "command.before_commit"):
             at = write(conn, change)
         if at is not None:
@@ -180,7 +182,7 @@ def plan(conn: Connection, step: Step, loaded: Loaded) -> Change:
     snapshot = loaded.snapshot
     if snapshot is None:
         raise InvariantBroken(f"{step.kind} {step.leaf_id}: expected an instance, found none")
-    answer = ask(conn, snapshot, step.trigger(loaded), now=loaded.now)
+    answer = ask(conn, snapshot, step.trigger(loaded), now=loaded.now, decisions=step.decisions)
     request, parameters = request_member(step.request, step.outcome(loaded, answer.effects) if step.outcome else None)
     return Change(
         leaf=step.kind,

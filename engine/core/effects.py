@@ -182,7 +182,7 @@ class NewIncident:
     id: UUID
     token_id: UUID
     element_id: str
-    kind: str  # expression | no_flow | endless_loop | unsupported | uncaught_error | not_callable | too_deep
+    kind: str  # expression | no_flow | endless_loop | unsupported | uncaught_error | not_callable | too_deep | no_decision | decision
     message: str
 
 

@@ -7,6 +7,7 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
+from engine.bpmn.definition import Node
 from engine.bpmn.times import parse_due
 from engine.core.run import CannotGoOn, Run
 from engine.core.state import Names, Token
@@ -68,6 +69,16 @@ def number_of(expression: Expression | None, names: Names, what: str, *, default
         case int() | Decimal() if value == int(value):
             return min(max(int(value), 0), largest)
     raise CannotGoOn("expression", f"expected {what} from 0 to {largest}, found {value!r}")
+
+
+def version_of(expression: Expression | None, names: Names, node: Node, kind: str) -> int:
+    """The number of a version; `kind` of the incident where it is none."""
+    value = expression.evaluate(names) if expression is not None else None
+    if isinstance(value, str) and value.strip().isdecimal() and len(value.strip()) < 10:
+        return int(value.strip())
+    if isinstance(value, int | Decimal) and not isinstance(value, bool) and 0 < value < 10**9 and value == int(value):
+        return int(value)
+    raise CannotGoOn(kind, f"{node.name or node.id}: expected the number of a version, found {value!r:.200}")
 
 
 def date_of(expression: Expression | None, names: Names, now: datetime, *, zone: str) -> datetime | None:

@@ -16,7 +16,7 @@ from uuid import UUID
 
 import psycopg
 
-from engine.bpmn.definition import Problem, ProcessDefinition, TimerConfig
+from engine.bpmn.definition import DecisionConfig, Problem, ProcessDefinition, TimerConfig
 from engine.bpmn.reader import read_files
 from engine.core.effects import InvariantBroken
 from engine.db.session import cursor_of
@@ -136,7 +136,7 @@ def reads_clock(definition: ProcessDefinition) -> bool:
 
     In doubt yes: any text with "now" in it counts, and so does whatever may be called.
     """
-    if any(node.kind == "call_activity" for node in definition.nodes.values()):
+    if any(node.kind == "call_activity" or isinstance(node.config, DecisionConfig) for node in definition.nodes.values()):
         return True
     return any(isinstance(part, TimerConfig) or _names_now(part) for part in _parts((definition.nodes, definition.flows)))
 

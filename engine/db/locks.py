@@ -3,7 +3,7 @@
 The order (design, "Locks"). A command takes levels upwards only:
 
 1. the root instance, `FOR NO KEY UPDATE` (`ROOT_IF_REVISION`; a plain FOR UPDATE would block the foreign-key
-   checks of everybody else's child rows). Two deployments of one process key meet before it, on an advisory lock.
+   checks of everybody else's child rows). Two deployments of one process key, or key of a decision, meet before it, on an advisory lock.
 2. process definitions, sorted by id: `DEFINITION` (FOR KEY SHARE) by whatever starts an instance, FOR UPDATE by
    suspension, deletion and a deployment over an older version. A definition stands for its start timers and start
    subscriptions. All that one statement calls are taken by it, sorted (`CALLING_ROOT`); under a root's lock they may come after
@@ -214,12 +214,15 @@ END_DELIVERY = (
 )
 
 # A deployment, before everything else: its process keys, sorted; then the newest versions as they are under those locks.
-# Besides, for a warning, which of the processes that it calls are there.
+# Besides, for a warning, which of the processes and decisions that it calls are there. With decisions: their keys as well, after those
+# of the processes.
 # And level 2: the versions that it takes over from, FOR UPDATE; then their start timers.
 DEPLOYMENT = (
     "SELECT baton_lock_deployment(%(tenant_id)s, %(keys)s), ARRAY(SELECT DISTINCT d.key FROM process_definition d"
-    " WHERE d.tenant_id = %(tenant_id)s AND d.key = ANY (%(called)s) AND d.status <> 'deleting')"
+    " WHERE d.tenant_id = %(tenant_id)s AND d.key = ANY (%(called)s) AND d.status <> 'deleting'),"
+    " ARRAY(SELECT DISTINCT d.key FROM decision_definition d WHERE d.tenant_id = %(tenant_id)s AND d.key = ANY (%(decided)s))"
 )
+DEPLOYMENT_OF_DECISIONS = DEPLOYMENT + ", baton_lock_decisions(%(tenant_id)s, %(decisions)s)"
 TAKEN_OVER = "SELECT baton_lock_definitions(%(definition_ids)s)"
 # The deletion of a version: its key, then itself.
 DELETION = "SELECT baton_lock_deletion(%s, %s, %s)"
@@ -247,6 +250,7 @@ FRAGMENTS += tuple((Level.LEAF, text.replace("definition d", "alone d")) for tex
 FUNCTIONS: Mapping[str, tuple[Level, ...]] = {
     "baton_cancel_some": (Level.ROOT, Level.LEAF),
     "baton_lock_case": (Level.ROOT, Level.LEAF),
+    "baton_lock_decisions": (Level.DEPLOYMENT,),
     "baton_lock_definitions": (Level.DEFINITION,),
     "baton_lock_deletion": (Level.DEPLOYMENT, Level.DEFINITION),
     "baton_lock_delivery": (Level.ROOT, Level.DEFINITION, Level.LEAF),

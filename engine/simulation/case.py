@@ -26,7 +26,7 @@ from engine.core.effects import (
     NewTask,
     NewThrow,
 )
-from engine.core.known import Call, Called, Known, NeedsDefinition, NotCallable
+from engine.core.known import Call, Called, Decidable, DecisionCall, Known, NeedsDecision, NeedsDefinition, NotCallable, NotDecidable
 from engine.core.snapshot import (
     ExecutionState,
     InstanceState,
@@ -44,7 +44,10 @@ Leaf = NewTask | NewJob | NewExternalTask | NewSubscription | NewIncident
 
 
 class Case:
-    """One case: its root instance and all that it called. `find` says what a call means; `new_id` gives keys in rising order."""
+    """One case: its root instance and all that it called.
+
+    `find` says what a call means, `decide` what the call of a decision does; `new_id` gives keys in rising order.
+    """
 
     def __init__(
         self,
@@ -54,11 +57,12 @@ class Case:
         instance_id: UUID,
         new_id: Callable[[], UUID],
         find: Callable[[Call], Called | NotCallable],
+        decide: Callable[[DecisionCall], Decidable | NotDecidable],
         business_key: str | None = None,
         started_by: str | None = None,
     ) -> None:
         self.definition, self.instance_id = definition, instance_id
-        self.make_id, self.find = new_id, find
+        self.make_id, self.find, self.decide_by = new_id, find, decide
         self.business_key, self.started_by = business_key, started_by
         self.definitions = {definition_id: definition}
         self.instances = {instance_id: InstanceState(instance_id, definition_id, business_key, started_by)}
@@ -162,10 +166,13 @@ class Case:
     def ask(self, snapshot: Snapshot, trigger: Trigger, now: datetime) -> Effects:
         """Ask the core. What is called is found one call after the other, as a command finds it."""
         calls: dict[Call, Called | NotCallable] = {}
+        decisions: dict[DecisionCall, Decidable | NotDecidable] = {}
         while True:
-            definition = self.definitions[snapshot.definition_id]
+            definition, known = self.definitions[snapshot.definition_id], Known(self.definitions, calls, decisions)
             try:
-                return advance(definition, snapshot, trigger, now=now, new_id=self.make_id, known=Known(self.definitions, calls))
+                return advance(definition, snapshot, trigger, now=now, new_id=self.make_id, known=known)
+            except NeedsDecision as asked:
+                decisions.update({call: self.decide_by(call) for call in asked.calls})
             except NeedsDefinition as needed:
                 if needed.call in calls:
                     raise InvariantBroken(f"{needed.call} was answered already") from needed

@@ -13,9 +13,11 @@ from engine.bpmn.definition import Problem, none_start
 from engine.bpmn.reader import read_files
 from engine.bpmn.times import DurationTimer, TimerError, parse_moment, parse_timer
 from engine.core.effects import NewExternalTask, NewIncident, NewJob, NewTask
+from engine.core.known import Decidable
 from engine.core.reading import as_text
 from engine.core.snapshot import Cancelled, Completed, Retried
 from engine.core.timers import due
+from engine.dmn.reader import is_decision_file, read_decisions
 from engine.simulation.case import Case, Leaf
 from engine.simulation.errands import Thrown
 from engine.simulation.starts import Deployed, events_of, starts_of
@@ -36,10 +38,15 @@ class House(Works):
     # ---- what an author does
 
     def deploy(self, *files: tuple[str, bytes]) -> list[Deployed]:
-        """Raises NotDeployed."""
-        result = read_files(files)
-        if result.problems:
-            raise NotDeployed(result.problems)
+        """Processes, and the decisions that they call. Raises NotDeployed."""
+        models = [file for file in files if not is_decision_file(file[0])]
+        result = read_files(models)
+        tables = read_decisions([file for file in files if is_decision_file(file[0])])
+        if result.problems or tables.problems:
+            raise NotDeployed((*result.problems, *tables.problems))
+        for _, graph in tables.graphs:
+            members = {key: (self._new_id(), 1) for key in graph.decisions}
+            self.decisions.update({key: Decidable(key, graph, members) for key in graph.decisions})
         new = [Deployed(self._new_id(), file, definition) for file, definition in result.definitions]
         for process in new:
             self.processes[process.definition.key] = process

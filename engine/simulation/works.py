@@ -11,7 +11,7 @@ from uuid import UUID
 
 from engine.bpmn.definition import event_of
 from engine.core.effects import Event, NewExternalTask, NewJob, NewSubscription
-from engine.core.known import Call, Called, NotCallable
+from engine.core.known import Call, Called, Decidable, DecisionCall, NotCallable, NotDecidable
 from engine.core.snapshot import (
     CannotContinue,
     Completed,
@@ -58,6 +58,7 @@ class Works:
         self.now, self.person = at, person
         self.handlers: dict[str, Handler] = dict(handlers or {})
         self.processes: dict[str, Deployed] = {}
+        self.decisions: dict[str, Decidable] = {}
         self.starts: list[Start] = []
         self.cases: list[Case] = []
         self.errands: dict[UUID, Errand] = {}
@@ -225,7 +226,9 @@ class Works:
         because: Event | None = None,
     ) -> Case:
         names = {"business_key": business_key, "started_by": by}
-        case = Case(process.id, process.definition, instance_id=self._new_id(), new_id=self._new_id, find=self._find, **names)
+        case = Case(
+            process.id, process.definition, instance_id=self._new_id(), new_id=self._new_id, find=self._find, decide=self._decide, **names
+        )
         self.cases.append(case)
         if because is not None:  # what started it may be a part of an event
             event = event_of(process.definition, process.definition.nodes[element_id])
@@ -239,6 +242,11 @@ class Works:
             which = "" if call.version is None else f" in version {call.version}"
             return NotCallable(f"expected the process {call.key}{which}, found none that is deployed")
         return Called(found.id, found.definition)
+
+    def _decide(self, call: DecisionCall) -> Decidable | NotDecidable:
+        found = self.decisions.get(call.key)
+        there = found is not None and call.version in (None, 1) and call.tag in (None, found.graph.decisions[call.key].version_tag)
+        return found if found is not None and there else NotDecidable(f"expected the decision {call.key}, found none that is deployed so")
 
     def _return(self, case: Case, work: NewJob | NewExternalTask, variables: Mapping[str, Any]) -> None:
         self._happen(case, Completed(work.token_id, accepted(variables), f"{_kind(work)}_completed"), work)

@@ -47,8 +47,16 @@ THROWN = (
 )
 
 UNSUPPORTED = [
-    ('<businessRuleTask id="x" camunda:decisionRef="dish"/>', "refers to the decision table 'dish'"),
-    (f'<businessRuleTask id="x">{TABLE_CALLED}</businessRuleTask>', "the decision table 'dish'"),
+    ('<businessRuleTask id="x" camunda:decisionRef="dish" camunda:mapDecisionResult="first"/>', "has the mapDecisionResult 'first'"),
+    ('<businessRuleTask id="x" camunda:decisionRef="dish" camunda:decisionRefBinding="newest"/>', "has the binding 'newest'"),
+    ('<businessRuleTask id="x" camunda:decisionRef="dish" camunda:decisionRefBinding="version"/>', "is bound to a version and names none"),
+    (
+        '<businessRuleTask id="x" camunda:decisionRef="dish" camunda:decisionRefBinding="versionTag"/>',
+        "bound to a version tag and names none",
+    ),
+    ('<businessRuleTask id="x" camunda:decisionRef="dish" camunda:decisionRefTenantId="b"/>', "calls a decision of the tenant 'b'"),
+    ('<businessRuleTask id="x" camunda:decisionRef=" "/>', "names no decision"),
+    (f'<businessRuleTask id="x">{TABLE_CALLED}</businessRuleTask>', "businessRuleTask 'x' has no resultVariable"),
     ('<callActivity id="x"/>', "callActivity 'x' says nowhere what it calls"),
     ('<callActivity id="x" calledElement="q" camunda:calledElementBinding="versionTag"/>', "has the binding 'versionTag'"),
     ('<callActivity id="x" calledElement="q" camunda:calledElementBinding="version"/>', "does not say which"),

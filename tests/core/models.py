@@ -20,6 +20,7 @@ from engine.bpmn.definition import (
     CompensateConfig,
     ComplexGatewayConfig,
     ConditionConfig,
+    DecisionConfig,
     EndConfig,
     ErrorConfig,
     EscalationConfig,
@@ -55,6 +56,11 @@ def end() -> Node:
 
 def terminate() -> Node:
     return Node("", "end_event", config=EndConfig(terminate=True))
+
+
+def decides(decision: str = "d", **config: Any) -> Node:
+    """A business rule task that calls a decision; its key may be an expression."""
+    return Node("", "business_rule_task", config=DecisionConfig(parse(decision), **config))
 
 
 def message_end(name: str, destination: str, body: str | None = None) -> Node:

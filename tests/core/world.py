@@ -30,7 +30,9 @@ from engine.core.snapshot import (
     Trigger,
 )
 from engine.core.values import Later, NeedsVariables, Variable, native, typed
+from engine.dmn.definition import DecisionGraph
 from engine.simulation.case import Case, Leaf
+from tests.dmn.models import decidable
 
 NOW = datetime(2026, 11, 29, 12, 0, tzinfo=UTC)
 
@@ -38,7 +40,7 @@ NOW = datetime(2026, 11, 29, 12, 0, tzinfo=UTC)
 class World(Case):
     """One case of `definition` and the verbs that tests use on it. Elements are named by their ids.
 
-    `library`: the processes that it may call, by key; a test may change it.
+    `library`: the processes that it may call, by key; a test may change it. `tables`: the decisions, each with its file.
     """
 
     def __init__(
@@ -48,6 +50,7 @@ class World(Case):
         business_key: str | None = None,
         started_by: str | None = "ada",
         library: dict[str, ProcessDefinition] | None = None,
+        tables: Mapping[str, DecisionGraph] | None = None,
     ) -> None:
         self.library = library if library is not None else {}
         self.now = NOW
@@ -58,6 +61,7 @@ class World(Case):
             instance_id=self.new_id(),
             new_id=self.new_id,
             find=self._find,
+            decide=lambda call: decidable(tables or {}, call),
             business_key=business_key,
             started_by=started_by,
         )

@@ -113,6 +113,7 @@ MEMBERS: tuple[tuple[str, str, str, str], ...] = (
         (f"engine/db/sql/{name}.sql", "advisory lock", f"  PERFORM {lock}(", "  PERFORM (")
         for name, lock in (
             ("baton_lock_deployment", "baton_lock_keys"),
+            ("baton_lock_decisions", "baton_lock_keys"),
             ("baton_lock_deletion", "baton_lock_keys"),
             ("baton_lock_subscription_keys", "baton_lock_keys"),
             ("baton_take_throw", "baton_lock_keys"),

@@ -16,6 +16,7 @@ from tests.web.rows import Rows
 PAGES = (
     "/operations",
     "/operations/processes",
+    "/operations/decisions",
     "/operations/instances",
     "/operations/jobs",
     "/operations/leases",
@@ -31,6 +32,7 @@ FRAGMENTS = (
     "/operations/overview/charts",
     "/operations/overview/lists",
     "/operations/processes/list",
+    "/operations/decisions/list",
     "/operations/instances/list",
     "/operations/jobs/list",
     "/operations/leases/list",

@@ -8,7 +8,7 @@ from flask import Response, abort, jsonify, request
 
 from engine.commands.delete_version import delete_version
 from engine.commands.deploy import deploy
-from engine.commands.outcome import Deployed, DeployedDefinition, Rejected
+from engine.commands.outcome import Deployed, DeployedDecision, DeployedDefinition, Rejected
 from engine.queries.api import ApiDefinition, api_definitions
 from engine.queries.processes import definition
 from engine.queries.rows import reading
@@ -72,10 +72,14 @@ def list_definitions() -> Response:
 
 
 def deployment_shape(deployed: Deployed) -> dict[str, Any]:
-    return {"deployment_id": deployed.deployment_id, "definitions": each(deployed.definitions, _deployed)}
+    return {
+        "deployment_id": deployed.deployment_id,
+        "definitions": each(deployed.definitions, _deployed),
+        "decisions": each(deployed.decisions, _deployed),
+    }
 
 
-def _deployed(one: DeployedDefinition) -> dict[str, Any]:
+def _deployed(one: DeployedDefinition | DeployedDecision) -> dict[str, Any]:
     return {
         "id": one.id,
         "key": one.key,

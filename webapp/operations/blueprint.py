@@ -12,6 +12,7 @@ from engine.queries.rows import CAP, BadCursor
 from webapp.auth.identity import current_actor, identity, is_operator
 from webapp.errors import error_page
 from webapp.filters import zone
+from webapp.operations.decision_words import decided_text, inputs_text
 from webapp.operations.words import (
     age_words,
     clock,
@@ -65,5 +66,7 @@ def words() -> dict[str, Any]:
         "element_name": element_name,
         "name_in": lambda definition_id: partial(element_name, definition_id),
         "variable_text": variable_text,
+        "decided_text": decided_text,
+        "decided_from": inputs_text,
         "CAP": CAP,
     }

@@ -1,4 +1,4 @@
-"""Deploy BPMN files: all of them or none, with every problem by file, element and line."""
+"""Deploy BPMN and DMN files: all of them or none, with every problem by file, element and line."""
 
 from __future__ import annotations
 
@@ -7,11 +7,14 @@ from uuid import UUID
 
 from flask import Response, abort, make_response, redirect, render_template, request, url_for
 
-from engine.bpmn.calls import called_in_vain, calls_of
+from engine.bpmn.calls import called_in_vain, calls_of, decided_in_vain, decisions_of
 from engine.bpmn.definition import Problem
 from engine.commands.deploy import deploy
 from engine.commands.outcome import Deployed, FieldProblem, Rejected
-from engine.queries.processes import definition, deployed_in, keys_deployed
+from engine.db.decisions import graph_of
+from engine.dmn.definition import DecisionGraph
+from engine.queries.decisions import DeployedDecisionRow, decision_keys, decision_source, decisions, decisions_deployed_in
+from engine.queries.processes import DeployedRow, definition, deployed_in, keys_deployed
 from engine.queries.rows import reading
 from webapp.auth.identity import current_actor
 from webapp.db import command_connection, reader
@@ -23,15 +26,15 @@ from webapp.operations.words import model_of
 @blueprint.get("/deploy")
 def deploy_form() -> str:
     """The form; after a deployment that brought nothing new, what it was the same as."""
-    return render_template("operations/deploy.html", problems=(), refusal=None, same=_same(), here="deploy")
+    return _form()
 
 
 @blueprint.post("/deploy")
 def deploy_files() -> Response:
     uploads = [upload for upload in request.files.getlist("file") if upload.filename]
     if not uploads:
-        missing = (FieldProblem("file", "Choose at least one BPMN file."),)
-        return make_response(render_template("operations/deploy.html", problems=missing, refusal=None, same=(), here="deploy"), 422)
+        missing = (FieldProblem("file", "Choose at least one BPMN or DMN file."),)
+        return make_response(_form(problems=missing), 422)
     files = [(upload.filename or "", upload.read()) for upload in uploads]
     outcome = deploy(
         command_connection(), files, actor=current_actor(), name=request.form.get("name", "").strip()[:255],
@@ -45,39 +48,76 @@ def deploy_files() -> Response:
 @blueprint.get("/deployments/<uuid:deployment_id>")
 def deployment(deployment_id: UUID) -> str:
     """What one deployment brought, with what its author should know."""
+    tenant = current_actor().tenant_id
     with reading(reader()) as conn:
-        rows = deployed_in(conn, deployment_id, tenant_id=current_actor().tenant_id)
-    if not rows:
+        rows = deployed_in(conn, deployment_id, tenant_id=tenant)
+        tables = decisions_deployed_in(conn, deployment_id, tenant_id=tenant)
+    if not rows and not tables:
         abort(404)
     models = [(row, model) for row in rows if (model := model_of(row.id)) is not None]
     with reading(reader()) as conn:
         called = {key for _, model in models for _, key in calls_of(model)}
-        there = keys_deployed(conn, called, tenant_id=current_actor().tenant_id)
-    warnings = [(row, warning) for row, model in models for warning in (*model.warnings, *called_in_vain(model, there))]
-    return render_template("operations/deployment.html", rows=rows, warnings=warnings, same=_same(), here="deploy")
+        there = keys_deployed(conn, called, tenant_id=tenant)
+        decided = decision_keys(conn, {key for _, model in models for _, key in decisions_of(model)}, tenant_id=tenant)
+    warnings: list[tuple[DeployedRow | DeployedDecisionRow, Problem]] = [
+        (row, warning)
+        for row, model in models
+        for warning in (*model.warnings, *called_in_vain(model, there), *decided_in_vain(model, decided))
+    ]
+    warnings += _warnings_of(tables)
+    told = {"rows": rows, "tables": tables, "first": (rows or tables)[0], "warnings": warnings, "same": _same()}
+    return render_template("operations/deployment.html", **told, same_decisions=_same_decisions(), here="deploy")
+
+
+def _form(*, problems: tuple[Problem | FieldProblem, ...] = (), refusal: Rejected | None = None) -> str:
+    told = {"problems": problems, "refusal": refusal, "same": () if problems or refusal else _same()}
+    same = () if problems or refusal else _same_decisions()
+    return render_template("operations/deploy.html", **told, same_decisions=same, here="deploy")
+
+
+def _warnings_of(tables: list[DeployedDecisionRow]) -> list[tuple[DeployedDecisionRow, Problem]]:
+    """Those of each file of decisions, once."""
+    found = []
+    for row in {table.resource_name: table for table in tables}.values():
+        with reading(reader()) as conn:
+            source = decision_source(conn, row.id)
+        graph = graph_of(row.key, row.version, row.resource_name, bytes(source.xml)) if source is not None else None
+        found += [(row, warning) for warning in graph.warnings] if isinstance(graph, DecisionGraph) else []
+    return found
 
 
 def _refused(rejected: Rejected) -> Response:
     if rejected.status in (403, 404):
         abort(rejected.status)
     problems: tuple[Problem | FieldProblem, ...] = rejected.problems
-    page = render_template("operations/deploy.html", problems=problems, refusal=rejected, same=(), here="deploy")
-    return make_response(page, rejected.status)
+    return make_response(_form(problems=problems, refusal=rejected), rejected.status)
 
 
 def _result_url(outcome: Deployed) -> str:
     same = [f"{one.key}/{one.version}" for one in outcome.definitions if one.unchanged]
+    decided = [f"{one.key}/{one.version}" for one in outcome.decisions if one.unchanged]
     if outcome.deployment_id is None:
-        return url_for("operations.deploy_form", same=same)
-    return url_for("operations.deployment", deployment_id=outcome.deployment_id, same=same)
+        return url_for("operations.deploy_form", same=same, decided=decided)
+    return url_for("operations.deployment", deployment_id=outcome.deployment_id, same=same, decided=decided)
 
 
 def _same() -> tuple[Any, ...]:
     """The versions that the address names, if they are there."""
-    found = []
     with reading(reader()) as conn:
-        for one in request.args.getlist("same")[:50]:
-            key, _, version = one.rpartition("/")
-            if "\0" not in key and version.isascii() and version.isdigit() and len(version) < 10:
-                found.append(definition(conn, key, int(version), tenant_id=current_actor().tenant_id))
+        found = [definition(conn, key, version, tenant_id=current_actor().tenant_id) for key, version in _named("same")]
     return tuple(row for row in found if row is not None)
+
+
+def _same_decisions() -> tuple[Any, ...]:
+    """The same for decisions."""
+    with reading(reader()) as conn:
+        wanted = _named("decided")
+        found = {key: decisions(conn, tenant_id=current_actor().tenant_id, key=key) for key, _ in wanted}
+    return tuple(row for key, version in wanted for row in found[key] if row.version == version)
+
+
+def _named(argument: str) -> list[tuple[str, int]]:
+    """Keys and versions in the address."""
+    pairs = [one.rpartition("/") for one in request.args.getlist(argument)[:50]]
+    good = [(key, version) for key, _, version in pairs if "\0" not in key and version.isascii() and version.isdigit()]
+    return [(key, int(version)) for key, version in good if len(version) < 10]

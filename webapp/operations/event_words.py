@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from engine.bpmn.definition import CallConfig, MessageConfig, Node, ProcessDefinition, ThrowConfig, events_in
+from engine.bpmn.definition import CallConfig, DecisionConfig, MessageConfig, Node, ProcessDefinition, ThrowConfig, events_in
 
 
 def kind_with_event(model: ProcessDefinition, node: Node) -> str | None:
@@ -13,6 +13,8 @@ def kind_with_event(model: ProcessDefinition, node: Node) -> str | None:
     config = node.config
     if isinstance(config, CallConfig):
         return f"Calls {config.process.text}"
+    if isinstance(config, DecisionConfig):
+        return f"Decides by {config.decision.text}"
     if node.kind == "send_task" and isinstance(config, MessageConfig):
         return f"Sends message {config.name.text}"
     told = event_words(model, node)

@@ -46,7 +46,7 @@ ELEMENTS: Sequence[Row] = (
         (
             "`businessRuleTask`",
             "businessRuleTask",
-            "bound as a service task is (10.3.3.4); `camunda:decisionRef` and `zeebe:calledDecision` are refused: no decision tables yet",
+            "calls a decision ([decision tables](decision-tables.md)), at once; or is bound as a service task is (10.3.3.4)",
             ("DMN", "DMN, or a job", "DMN", "DMN"),
         ),
         ("`manualTask`", "manualTask", "done outside the engine: the token goes on at once (10.3.3.5)", ("yes", "yes", "yes", "waits")),

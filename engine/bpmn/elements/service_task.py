@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from engine.bpmn import connectors, java, names, operations, stand_ins
 from engine.bpmn.context import MAX_NAME, Context, named
-from engine.bpmn.definition import ScriptConfig, ServiceTaskConfig
+from engine.bpmn.definition import DecisionConfig, ScriptConfig, ServiceTaskConfig
+from engine.bpmn.elements import business_rule
 from engine.bpmn.fields import fields
 from engine.bpmn.mappings import Mappings, inputs, outputs
 from engine.bpmn.names import CAMUNDA_LIKE, ZEEBE, Element
@@ -18,7 +19,12 @@ EXTERNAL = ("external", "external-worker")
 
 
 def register_all() -> None:
-    register("serviceTask", Supported("service_task", "activity", parse, conditional=True))
+    register("serviceTask", Supported("service_task", "activity", parse_service, conditional=True))
+
+
+def parse_service(element: Element, context: Context) -> ServiceTaskConfig | ScriptConfig | DecisionConfig | None:
+    """As `parse`, or a call of a decision as Flowable writes it."""
+    return business_rule.parse_flowable(element, context) if business_rule.is_flowable(element) else parse(element, context)
 
 
 def parse(element: Element, context: Context) -> ServiceTaskConfig | ScriptConfig | None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from engine.bpmn import message_flows, names
 from engine.bpmn.context import MAX_NAME, Context, named
-from engine.bpmn.definition import MessageConfig, ReceiveTaskConfig, ScriptConfig, ServiceTaskConfig
-from engine.bpmn.elements import events, service_task, throwing
+from engine.bpmn.definition import DecisionConfig, MessageConfig, ReceiveTaskConfig, ScriptConfig, ServiceTaskConfig
+from engine.bpmn.elements import business_rule, events, service_task, throwing
 from engine.bpmn.mappings import inputs, refuse_outputs
 from engine.bpmn.names import CAMUNDA_LIKE, ZEEBE, Element
 from engine.bpmn.support import Supported, register
@@ -41,15 +41,10 @@ def parse_receive(element: Element, context: Context) -> ReceiveTaskConfig:
     return ReceiveTaskConfig(found, instantiate=names.flag(element.get("instantiate"), default=False))
 
 
-def parse_rule(element: Element, context: Context) -> ServiceTaskConfig | ScriptConfig | None:
-    """Bound as a service task is (10.3.3.4)."""
-    table = context.attribute(element, "decisionRef", *CAMUNDA_LIKE)
-    if table is None and (called := context.extension(element, "calledDecision", ZEEBE)) is not None:
-        table = called.get("decisionId") or ""
-    if table is not None and not service_task.is_bound(element, context):
-        why = 'baton:handler="name"; decision tables are not evaluated yet'
-        context.problem(element, f"{named(element)} refers to the decision table {table!r}", why)
-        return None
+def parse_rule(element: Element, context: Context) -> DecisionConfig | ServiceTaskConfig | ScriptConfig | None:
+    """It calls a decision, or is bound as a service task is (10.3.3.4)."""
+    if business_rule.calls_decision(element, context) and not service_task.is_bound(element, context):
+        return business_rule.parse(element, context)
     return service_task.parse(element, context)
 
 

@@ -8,7 +8,6 @@ activity is cancelled, the called instance is.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from decimal import Decimal
 from typing import Any, cast
 
 from engine.bpmn.definition import CallConfig, Node, none_start
@@ -16,7 +15,7 @@ from engine.core.activity import Activity
 from engine.core.beginning import begin_instance
 from engine.core.data import outward
 from engine.core.known import Call, Called, NeedsDefinition, NotCallable
-from engine.core.reading import as_text, inputs_of
+from engine.core.reading import as_text, inputs_of, version_of
 from engine.core.registry import register
 from engine.core.run import CannotGoOn, Run
 from engine.core.state import Instance, Names, Scope, Token
@@ -73,19 +72,10 @@ def _call(token: Token, node: Node, names: Names) -> Call:
         raise CannotGoOn("not_callable", f"{node.name or node.id}: expected the key of a process, found nothing from {config.process.text}")
     match config.binding:
         case "version":
-            return Call(key, "version", _version(node, config, names))
+            return Call(key, "version", version_of(config.version, names, node, "not_callable"))
         case "deployment":
             return Call(key, "deployment", by=token.scope.instance.definition_id)
     return Call(key)
-
-
-def _version(node: Node, config: CallConfig, names: Names) -> int:
-    value = config.version.evaluate(names) if config.version is not None else None
-    if isinstance(value, str) and value.strip().isdecimal() and len(value.strip()) < 10:
-        return int(value.strip())
-    if isinstance(value, int | Decimal) and not isinstance(value, bool) and 0 < value < 10**9 and value == int(value):
-        return int(value)
-    raise CannotGoOn("not_callable", f"{node.name or node.id}: expected the number of a version, found {value!r:.200}")
 
 
 def _called(run: Run, call: Call, node: Node) -> Called:

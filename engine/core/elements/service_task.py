@@ -1,14 +1,16 @@
 """Service task (10.3.3.1, 13.3.3): a job for a handler, an external task for outside workers, or an outbox delivery.
 
-Business rule tasks (10.3.3.4) are bound in the same ways. A config that is an expression is evaluated at once (10.3.3.6).
+Business rule tasks (10.3.3.4) are bound in the same ways, or call a decision. That is made at once, as a config that is an
+expression is evaluated (10.3.3.6).
 """
 
 from collections.abc import Iterable, Mapping
 from typing import Any, cast
 
-from engine.bpmn.definition import Node, ScriptConfig, ServiceTaskConfig
+from engine.bpmn.definition import DecisionConfig, Node, ScriptConfig, ServiceTaskConfig
 from engine.core.activity import Activity
 from engine.core.data import outward
+from engine.core.decisions import decide
 from engine.core.deliveries import task_delivery
 from engine.core.effects import NewExternalTask, NewJob
 from engine.core.reading import carried, inputs_of, number_of, typed_inputs
@@ -26,6 +28,10 @@ class ServiceTask(Activity):
     def enter(self, run: Run, token: Token, node: Node) -> None:
         if isinstance(node.config, ScriptConfig):
             _evaluate(run, token, node, node.config)
+            run.leave(token)
+            return
+        if isinstance(node.config, DecisionConfig):
+            decide(run, token, node, node.config)
             run.leave(token)
             return
         config = cast(ServiceTaskConfig, node.config)

@@ -1,4 +1,4 @@
-"""Deployments and the versions of process definitions."""
+"""Deployments, and the versions of process definitions and decisions."""
 
 from __future__ import annotations
 
@@ -59,4 +59,27 @@ class ProcessDefinition(Base):
     xml: Mapped[bytes] = mapped_column(LargeBinary)
     documentation: Mapped[str] = mapped_column(Text, server_default=text("''"))
     has_none_start: Mapped[bool] = mapped_column(Boolean, server_default=text("true"))
+    created_at: Mapped[datetime] = mapped_column(DateTime(timezone=True), server_default=text("baton_clock()"))
+
+
+class DecisionDefinition(Base):
+    __tablename__ = "decision_definition"
+    __table_args__ = (
+        ForeignKeyConstraint(["deployment_id"], ["deployment.id"], name="fk_decision_definition_deployment"),
+        PrimaryKeyConstraint("id", name="pk_decision_definition"),
+        UniqueConstraint("tenant_id", "key", "version", name="uq_decision_definition_version"),
+        Index("ix_decision_definition_deployment", "deployment_id"),
+    )
+    id: Mapped[UUID] = mapped_column(Uuid)
+    tenant_id: Mapped[str] = mapped_column(Text, server_default=text("''"))
+    key: Mapped[str] = mapped_column(Text)
+    version: Mapped[int] = mapped_column(Integer)
+    version_tag: Mapped[str | None] = mapped_column(Text)
+    name: Mapped[str] = mapped_column(Text, server_default=text("''"))
+    sort_key: Mapped[str] = mapped_column(Text, server_default=text("''"))
+    deployment_id: Mapped[UUID] = mapped_column(Uuid)
+    resource_name: Mapped[str] = mapped_column(Text)
+    content_hash: Mapped[bytes] = mapped_column(LargeBinary)
+    xml: Mapped[bytes] = mapped_column(LargeBinary)
+    documentation: Mapped[str] = mapped_column(Text, server_default=text("''"))
     created_at: Mapped[datetime] = mapped_column(DateTime(timezone=True), server_default=text("baton_clock()"))

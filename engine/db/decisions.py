@@ -1,0 +1,92 @@
+"""Which decision a call means: all that a step asks for found by one statement; what was read and compiled is kept by the process.
+
+A row of a decision never changes and never goes, so its id is the key, and no lock is needed: a step decides by the versions that
+there were when it looked.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from threading import Lock
+from typing import Any
+from uuid import UUID
+
+import psycopg
+
+from engine.core.known import Decidable, DecisionCall, NotDecidable
+from engine.db.definitions import KEPT
+from engine.db.session import cursor_of
+from engine.dmn.definition import DecisionGraph
+from engine.dmn.reader import read_decisions
+
+_kept: OrderedDict[UUID, Decidable | NotDecidable] = OrderedDict()
+_turning = Lock()
+
+# The newest of the versions that a call allows. What this process has read before comes without its text.
+_FIND = """
+SELECT u.number - 1, f.id, f.version, f.resource_name, CASE WHEN NOT f.id = ANY (%(kept)s) THEN f.xml END,
+  CASE WHEN NOT f.id = ANY (%(kept)s) THEN (
+    SELECT jsonb_object_agg(m.key, jsonb_build_array(m.id, m.version)) FROM decision_definition m
+    WHERE m.deployment_id = f.deployment_id AND m.resource_name = f.resource_name) END
+FROM unnest(%(keys)s::text[], %(versions)s::int[], %(tags)s::text[], %(bys)s::uuid[]) WITH ORDINALITY AS u (key, version, tag, by, number)
+CROSS JOIN LATERAL (
+  SELECT d.* FROM decision_definition d WHERE d.tenant_id = %(tenant_id)s AND d.key = u.key
+    AND (u.version IS NULL OR d.version = u.version) AND (u.tag IS NULL OR d.version_tag = u.tag)
+    AND (u.by IS NULL OR d.created_at <= (SELECT b.created_at FROM process_definition b WHERE b.id = u.by))
+  ORDER BY d.version DESC LIMIT 1
+) AS f ORDER BY u.number LIMIT %(limit)s
+"""
+
+
+def decided(
+    conn: psycopg.Connection[Any], tenant_id: str, calls: Sequence[DecisionCall]
+) -> Mapping[DecisionCall, Decidable | NotDecidable]:
+    """The decision that each call means, or why there is none."""
+    with _turning:
+        kept = dict(_kept)  # a copy: what other threads drop meanwhile came without its text
+    params = {
+        "tenant_id": tenant_id,
+        "keys": [call.key for call in calls],
+        "versions": [call.version for call in calls],
+        "tags": [call.tag for call in calls],
+        "bys": [call.by for call in calls],
+        "kept": list(kept),
+        "limit": len(calls),
+    }
+    found: dict[DecisionCall, Decidable | NotDecidable] = {call: _missing(call) for call in calls}
+    for place, row_id, version, resource, xml, members in cursor_of(conn).execute(_FIND, params).fetchall():
+        found[calls[place]] = kept.get(row_id) or _compiled(row_id, calls[place].key, version, resource, xml, members)
+    return found
+
+
+def graph_of(key: str, version: int, resource: str, xml: bytes) -> DecisionGraph | NotDecidable:
+    """What the file of a version says, as today's rules read it."""
+    read = read_decisions([(resource, xml)])
+    graph = next((graph for _, graph in read.graphs if key in graph.decisions), None)
+    if read.problems or graph is None:
+        what = f": {read.problems[0].what}; expected {read.problems[0].why}" if read.problems else ""
+        return NotDecidable(f"decision {key} version {version}: expected a file that this version supports, found problems{what}")
+    return graph
+
+
+def _missing(call: DecisionCall) -> NotDecidable:
+    which = (
+        f" in version {call.version}" if call.version is not None else f" with the version tag {call.tag!r}" if call.tag is not None else ""
+    )
+    then = ", as its process was deployed" if call.by is not None else ""
+    return NotDecidable(f"expected the decision {call.key}{which}, found none that is deployed{then}")
+
+
+def _compiled(row_id: UUID, key: str, version: int, resource: str, xml: bytes, members: Mapping[str, Any]) -> Decidable | NotDecidable:
+    """Read it, and keep it: the least recently read goes first."""
+    graph = graph_of(key, version, resource, bytes(xml))
+    if isinstance(graph, NotDecidable):
+        found: Decidable | NotDecidable = graph
+    else:
+        found = Decidable(key, graph, {each: (UUID(pair[0]), pair[1]) for each, pair in members.items()})
+    with _turning:
+        _kept[row_id] = found
+        while len(_kept) > KEPT:
+            _kept.popitem(last=False)
+    return found

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from engine.bpmn import names, stand_ins
 from engine.bpmn.context import MAX_NAME, Context, named
+from engine.bpmn.languages import FEEL, JUEL, is_known, language_of, named_language
 from engine.bpmn.names import Element
 from engine.expressions import Expression, as_condition, constant
 
@@ -18,21 +19,20 @@ def condition(owner: Element, given: Element, context: Context) -> Expression | 
     """What `given`, an expression of `owner`, says; None if it says nothing that could be true or false, which is a problem."""
     context.report_unread(given)
     text = names.text(given).strip()
-    language = (given.get("language") or "").strip()
     where = f"the condition of {named(owner)}"
     if not text:
         context.problem(owner, f"{where} is empty", f"an expression such as {EXAMPLE}")
         return None
     key = owner.get("id")
-    if language and not language.lower().rstrip("/").endswith(("juel", "uel", "feel")):
+    language = language_of(given, text, file_is_feel=context.feel)
+    if language not in (FEEL, JUEL):
         return _other(owner, where, f"is written in {language[:SHOWN]}, which is not run", key, context)
-    feel = language.lower().rstrip("/").endswith("feel") or text.startswith("=")
-    expression = context.expression(given, text, where, language="feel" if feel else "juel", instead=key)
+    expression = context.expression(given, text, where, language=language, instead=key)
     if expression is None or _may_be_true_or_false(expression):
         return None if expression is None else as_condition(expression)
     if text.lower() in ("true", "false"):
         return constant(text.lower() == "true")
-    if feel or "${" in text or "#{" in text:
+    if language == FEEL or "${" in text or "#{" in text:
         context.problem(owner, f"{where} is the text {text[:SHOWN]!r}", f"an expression that is true or false, such as {EXAMPLE}")
         return None
     meant = text if text.isidentifier() and len(text) <= MAX_NAME else key
@@ -50,7 +50,9 @@ def _other(owner: Element, where: str, why_not: str, name: str | None, context: 
     return stand_ins.variable(owner, where, why_not, name, context)
 
 
-def note_language(root: Element) -> None:
-    """8.3.6: XPath is what files declare that chose no language, so nothing is to be said about it. Any other is reported as not read."""
-    if str(root.attrib.get("expressionLanguage", "")).lower().rstrip("/").endswith(("xpath", "juel", "uel")):
+def note_language(root: Element, context: Context) -> None:
+    """8.3.6: XPath is what files declare that chose no language, so nothing is to be said about it. What is not read is reported."""
+    given = str(root.attrib.get("expressionLanguage", ""))
+    context.feel = named_language(given) == FEEL
+    if is_known(given):
         root.get("expressionLanguage")

@@ -13,6 +13,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from engine.bpmn import names, stand_ins
 from engine.bpmn.definition import Problem
+from engine.bpmn.languages import FEEL, JUEL, language_of
 from engine.bpmn.names import BPMN, CAMUNDA_LIKE, XSI, Element
 from engine.bpmn.noted import ITSELF, TEXT, asked, note
 from engine.bpmn.times import TimerError, parse_timer
@@ -41,6 +42,7 @@ class Context:
     signals: dict[str, Element] = field(default_factory=dict)
     resources: dict[str, Element] = field(default_factory=dict)
     operations: dict[str, Element] = field(default_factory=dict)
+    feel: bool = False  # whether the file says that its expressions are FEEL
     message_flows: dict[tuple[str, str], list[Element]] = field(default_factory=dict)  # engine.bpmn.message_flows
     by_a_vendor: bool = False  # the file speaks a vendor's dialect, or ours (decision 0050)
     elements: list[Element] = field(default_factory=list)  # every element of the file, in its order: holding them keeps their notes
@@ -131,6 +133,21 @@ class Context:
         if text is None or not text.strip():
             return None
         return self.expression(element, text, where, language="feel") if text.strip().startswith("=") else constant(text.strip())
+
+    def formal(self, given: Element, where: str, *, instead: str | None = None) -> Compiled | None:
+        """A formal expression of the standard (8.3.6), in the language that it, its text or the file says."""
+        text = names.text(given)
+        language = language_of(given, text, file_is_feel=self.feel)
+        if language in (FEEL, JUEL):
+            return self.expression(given, text, where, language=language, instead=instead)
+        if instead is not None:
+            return stand_ins.variable(given, where, f"is written in {language[:80]}, which is not run", instead, self)
+        self.warn(given, f"{where} is written in {language[:80]}, which is not run", "an expression in ${…} or FEEL: it is taken as text")
+        return self.expression(given, text, where)
+
+    def either(self, element: Element, text: str | None, where: str) -> Compiled | None:
+        """What Zeebe writes as `= …` and Camunda in `${…}`, in a place where both may stand."""
+        return self.expression(element, text, where, language=FEEL if (text or "").strip().startswith("=") else JUEL)
 
     def timer(self, element: Element, kind: str, expression: Expression) -> None:
         """A timer whose expression is plain text must already be one."""

@@ -143,7 +143,7 @@ def _value(association: Element, sources: list[str], target: str, context: Conte
     where = f"the {{}} of {named(association)}"
     transformation = next(names.bpmn(association, "transformation"), None)
     if transformation is not None:
-        return context.expression(transformation, names.text(transformation), where.format("transformation"))
+        return context.formal(transformation, where.format("transformation"))
     assignments = list(names.bpmn(association, "assignment"))
     if assignments:
         return _assigned(association, assignments, target, where, context)
@@ -166,4 +166,4 @@ def _assigned(association: Element, assignments: list[Element], target: str, whe
     if given is None or not names.text(given).strip():
         context.problem(assignment, f"{named(association)} assigns nothing", "an expression in from")
         return None
-    return context.expression(given, names.text(given), where.format("assignment"))
+    return context.formal(given, where.format("assignment"))

@@ -9,7 +9,7 @@ from engine.bpmn import loop_data, loop_events, names
 from engine.bpmn.context import MAX_NAME, Context, named
 from engine.bpmn.definition import MultiInstance, StandardLoop
 from engine.bpmn.names import ZEEBE, Element
-from engine.expressions import Expression
+from engine.expressions import Expression, as_condition
 
 _NAME = re.compile(r"[^\W\d]\w*")
 
@@ -106,12 +106,12 @@ def _text_of(activity: Element, loop: Element, tag: str, context: Context) -> Ex
     if not text:
         context.problem(child, f"{where} is empty", "an expression")
         return None
-    expression = context.expression(child, text, where, language="feel" if text.startswith("=") else "juel")
+    expression = context.formal(child, where)
     if expression is not None and (expression.is_template or (expression.is_constant and not _is_value(tag, expression.evaluate({})))):
         why = "a whole number, or an expression such as ${count}" if tag == "loopCardinality" else "an expression that is true or false"
         context.problem(child, f"{where} is the text {text[:80]!r}", why)
         return None
-    return expression
+    return expression if expression is None or tag == "loopCardinality" else as_condition(expression)
 
 
 def _is_value(tag: str, value: Any) -> bool:

@@ -11,7 +11,7 @@ from engine.bpmn.whole_file import by_a_vendor
 
 def index(root: Element, context: Context) -> None:
     """Give the context all of it."""
-    note_language(root)
+    note_language(root, context)
     context.by_a_vendor = by_a_vendor(root)
     context.messages = _by_id(root, "message")
     context.errors = _by_id(root, "error")

@@ -10,7 +10,7 @@ from typing import Any
 from engine.expressions import limits
 from engine.expressions.compile import Closure, compile_tree
 from engine.expressions.errors import ExpressionError, LimitExceeded
-from engine.expressions.feel.free import names_in
+from engine.expressions.feel.free import names_in, refuse_unknown_functions
 from engine.expressions.feel.parser import parse_feel
 from engine.expressions.feel.parser import parse_unary_tests as tests_of_feel
 from engine.expressions.juel import parse_expression
@@ -63,7 +63,7 @@ def parse(text: str, *, language: str = "juel", names: Iterable[str] = ()) -> Co
         case "juel":
             tree = _template(text)
         case "feel":
-            tree = Feel(parse_feel(text.lstrip().removeprefix("="), names))
+            tree = Feel(parse_feel(_without_sign(text), names))
         case _:
             raise ExpressionError(f"expected the expression language juel or feel, found {language}")
     return Compiled(text, tree, compile_tree(tree))
@@ -76,7 +76,8 @@ def parse_unary_tests(text: str, *, names: Iterable[str] = ()) -> Compiled:
 
 
 def as_variable(expression: Compiled) -> Compiled:
-    """An expression of FEEL whose value a variable of a process takes; of another language, itself."""
+    """An expression of FEEL whose value a variable of a process takes; of another language, itself. Raises ExpressionError."""
+    refuse_unknown_functions(expression.tree)
     return _used(expression, AsVariable)
 
 
@@ -91,6 +92,11 @@ def _used(expression: Compiled, how: type[AsVariable] | type[AsCondition]) -> Co
         return expression
     tree = how(body)
     return Compiled(expression.text, tree, compile_tree(tree))
+
+
+def _without_sign(text: str) -> str:
+    """The text without the = that marks it as FEEL. Its place stays, so that errors count from the beginning."""
+    return text.replace("=", " ", 1) if text.lstrip().startswith("=") else text
 
 
 def constant(value: Any) -> Compiled:

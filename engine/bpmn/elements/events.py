@@ -34,11 +34,18 @@ def timer(event: Element, context: Context) -> TimerConfig | None:
         context.problem(given[0], f"the timer of {named(event)} has an empty {names.local(given[0])}", "an expression, or text in ISO 8601")
         return None
     where = f"the {kind} of the timer of {named(event)}"
-    expression = context.expression(given[0], names.text(given[0]), where, instead=event.get("id"))
+    expression = _time(given[0], where, event.get("id"), context)
     if expression is None:
         return None
     context.timer(given[0], kind, expression)
     return TimerConfig(kind, expression, zone=context.zone(event, definition, event))
+
+
+def _time(given: Element, where: str, instead: str | None, context: Context) -> Expression | None:
+    """Plain text is a time in every language."""
+    if given.get("language") or names.text(given).strip().startswith("="):
+        return context.formal(given, where, instead=instead)
+    return context.expression(given, names.text(given), where, instead=instead)
 
 
 def condition(event: Element, context: Context) -> ConditionConfig | None:
@@ -129,7 +136,7 @@ def _message_element(event: Element, definition: Element, context: Context) -> t
         what = f"{named(event)} refers to the message {wanted!r}, which does not exist"
         context.problem(definition, what, "the id of a message of this file")
         return None
-    name = context.expression(found, found.get("name"), f"the name of {named(found)}")
+    name = context.either(found, found.get("name"), f"the name of {named(found)}")
     if name is None and not (found.get("name") or "").strip():
         what = f"{named(found)}, which {named(event)} refers to, has no name"
         context.problem(found, what, "a name: messages are correlated by it")
@@ -142,9 +149,7 @@ def _key(event: Element, definition: Element, target: Element, context: Context)
     subscription = context.extension(target, "subscription", ZEEBE)
     if subscription is not None:
         text = subscription.get("correlationKey")
-        if text and not text.strip().startswith("="):  # an expression in either language
-            return context.expression(target, text, where)
-        if key := context.zeebe(target, text, where):
+        if key := context.either(target, text, where):
             return key
     return _first((definition, event, target), "correlationKey", context, event)
 

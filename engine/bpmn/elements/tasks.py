@@ -6,12 +6,11 @@ from engine.bpmn import message_flows, names
 from engine.bpmn.context import MAX_NAME, Context, named
 from engine.bpmn.definition import DecisionConfig, MessageConfig, ReceiveTaskConfig, ScriptConfig, ServiceTaskConfig
 from engine.bpmn.elements import business_rule, events, service_task, throwing
+from engine.bpmn.languages import FEEL, JUEL, named_language
 from engine.bpmn.mappings import inputs, refuse_outputs
 from engine.bpmn.names import CAMUNDA_LIKE, ZEEBE, Element
 from engine.bpmn.support import Supported, register
 from engine.expressions import Expression
-
-LANGUAGES = {"juel": "juel", "uel": "juel", "feel": "feel"}
 
 
 def register_all() -> None:
@@ -56,7 +55,7 @@ def parse_script(element: Element, context: Context) -> ServiceTaskConfig | Scri
     if service_task.is_bound(element, context):
         return service_task.parse(element, context)
     if (zeebe := context.extension(element, "script", ZEEBE)) is not None:
-        expression = _expression(element, zeebe.get("expression"), "feel", context)
+        expression = _expression(element, zeebe.get("expression"), FEEL, context)
         return _evaluated(element, expression, zeebe.get("resultVariable"), context)
     script = next(names.bpmn(element, "script"), None)
     text = names.text(script).strip() if script is not None else ""
@@ -74,9 +73,9 @@ def _elsewhere(element: Element, text: str, context: Context) -> str | None:
         return f"has its script in {resource[:80]}, which is not read"
     if not text:
         return "says nowhere what it does"
-    if language not in LANGUAGES.values():
+    if language not in (FEEL, JUEL):
         return f"has a script in {language[:80]}, which is not run"
-    if not element.get("scriptFormat") and language == "juel" and "${" not in text and "#{" not in text:
+    if not element.get("scriptFormat") and language == JUEL and "${" not in text and "#{" not in text:
         return f"has the script {text[:80]!r} in no language, which is not run"
     return None
 
@@ -98,15 +97,13 @@ def _language(element: Element, text: str) -> str:
     """What scriptFormat says, or the text shows: juel, feel, or a language that is not run."""
     given = (element.get("scriptFormat") or "").strip()
     if not given:
-        return "feel" if text.strip().startswith("=") else "juel"
-    return LANGUAGES.get(given.lower().rpartition("/")[2].removeprefix("x-"), given)
+        return FEEL if text.strip().startswith("=") else JUEL
+    return named_language(given) or given
 
 
 def _expression(element: Element, text: str | None, language: str, context: Context) -> Expression | None:
     source = (text or "").strip()
-    if language == "feel" and source and not source.startswith("="):
-        source = f"= {source}"
     expression = context.expression(element, source, f"the script of {named(element)}", language=language)
-    if expression is not None and expression.is_constant:
+    if expression is not None and expression.is_constant and language == JUEL:
         context.warn(element, f"the script of {named(element)} is the text {source[:80]!r}", "an expression such as ${amount * 2}")
     return expression

@@ -75,7 +75,7 @@ def _signal_name(event: Element, definition: Element, context: Context) -> Expre
     if not (found.get("name") or "").strip():
         context.problem(found, f"{named(found)}, which {named(event)} refers to, has no name", "a name: who waits for it names it so")
         return None
-    name = context.expression(found, found.get("name"), f"the name of {named(found)}")
+    name = context.either(found, found.get("name"), f"the name of {named(found)}")
     if name is not None and name.is_constant and len(str(name.evaluate({}))) > MAX_NAME:
         context.problem(found, f"the name of {named(found)} is too long", f"at most {MAX_NAME} characters")
     context.report_unread(found)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from difflib import get_close_matches
 
+from engine.expressions.errors import ExpressionError
 from engine.expressions.feel.builtins import BUILTINS
 from engine.expressions.tree import (
     Asked,
@@ -31,9 +33,12 @@ def names_in(root: Node) -> frozenset[str]:
     return frozenset(name for name, _ in _free(root, frozenset()))
 
 
-def unknown_functions(root: Node) -> list[str]:
-    """Names that are called, and are neither built in nor declared in the expression."""
-    return sorted({name for name, called in _free(root, frozenset()) if called and name not in BUILTINS})
+def refuse_unknown_functions(root: Node) -> None:
+    """Raises ExpressionError for a name that is called and is neither built in nor declared: no variable of a process is a function."""
+    unknown = sorted({name for name, called in _free(root, frozenset()) if called})
+    if unknown:
+        near = get_close_matches(unknown[0], BUILTINS, n=1)
+        raise ExpressionError(f"expected a function of FEEL, found {unknown[0]}(){f'; there is one called {near[0]}()' if near else ''}")
 
 
 def _free(node: Node, bound: frozenset[str]) -> Iterator[tuple[str, bool]]:

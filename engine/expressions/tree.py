@@ -125,7 +125,7 @@ class AsVariable:
 
 @dataclass(frozen=True, slots=True)
 class AsCondition:
-    """True or false, and an error that names what was missing if something was and the answer is not true."""
+    """True or false, and an error that names a key that was read and is not there."""
 
     body: Node
 

@@ -18,7 +18,7 @@ def begun(**variables: Any) -> World:
 
 def test_S32_numbers_keep_their_kind_in_feel() -> None:
     run = begun()
-    assert run.variables["totals"] == {"net": 100.5, "gross": 120.6}
+    assert run.variables["totals"] == {"net": Decimal("100.5"), "gross": Decimal("120.6")}
     assert run.variables["label"] == "Order 7, large"
     whole = begun(order={"id": 8, "customer": "Cy", "lines": [{"sku": "a", "n": 2, "price": 30}]})
     assert whole.variables["totals"]["net"] == 60

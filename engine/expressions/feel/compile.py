@@ -65,9 +65,9 @@ def _condition(inner: Closure) -> Callable[[Scope], Any]:
     def evaluate(scope: Scope) -> Any:
         frame = FeelScope(scope.variables, None, scope)
         value = inner(frame)
-        if value is not True and frame.absent:
+        if frame.absent:
             key = frame.absent[0]
-            raise MissingName(key, f"expected a key {key!r} in the context, found none, and so {operators.shown(value)}")
+            raise MissingName(key, f"expected a key {key!r} in the context, found none")
         if value is None:
             raise ExpressionError(f"expected true or false, found null{_because(frame)}")
         return value

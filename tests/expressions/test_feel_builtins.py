@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, date, datetime, time, timedelta
+from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -62,6 +63,11 @@ def test_a_function_raises_nothing_but_expression_errors(builtin: Builtin, argum
         builtin.call(scope, *arguments)
     except ExpressionError as error:
         assert str(error)
+
+
+def test_every_function_stands_in_the_table_of_the_documentation() -> None:
+    text = (Path(__file__).parents[2] / "docs/expressions.md").read_text().partition("### Functions of FEEL")[2].partition("\n## ")[0]
+    assert [name for name in BUILTINS if f"`{name}`" not in text and f"`{name}(" not in text] == []
 
 
 def test_R11_now_is_the_time_that_the_caller_gives_and_never_the_machines() -> None:

@@ -69,12 +69,13 @@ def test(node: Node, compiled: Callable[[Node], Closure], *, in_cell: bool) -> T
     if any(isinstance(each, Name) and each.name == INPUT for each, _ in walk(node)):
         return lambda scope, value: truth(inner(scope if in_cell else scope.within({INPUT: value})))
     decides = in_cell and _is_condition(node)
+    means_null = node == Literal(None)  # `not(null)` asks for any value
 
     def evaluate(scope: FeelScope, value: Any) -> Truth:
         found = inner(scope)
         if decides and (found is True or found is False):
             return bool(found)
-        if found is None and value is not None:
+        if found is None and value is not None and not means_null:
             return None
         return matches(found, value, scope)
 

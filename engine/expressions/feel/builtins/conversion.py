@@ -79,10 +79,9 @@ def _number(scope: Scope, value: str | Decimal, grouping: str | None = None, poi
         raise NoResult(f"expected a dot or a comma before decimals, found {point[:20]!r}")
     if grouping is not None and grouping == point:
         raise NoResult(f"expected two different separators, found {grouping!r} twice")
-    plain = value if grouping is None else value.replace(grouping, "")
-    if point == ",":
-        plain = plain.replace(".", "?").replace(",", ".")
-    if len(plain) > MAX_NUMBER or not _NUMBER.fullmatch(plain):
+    whole, decimal, fraction = value.partition(point or ".")
+    plain = (whole if grouping is None else whole.replace(grouping, "")) + ("." if decimal else "") + fraction
+    if len(value) > MAX_NUMBER or not _NUMBER.fullmatch(plain):
         raise NoResult(f"expected the text of a number, found {value[:40]!r}")
     return NUMBERS.create_decimal(plain)
 

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from engine.bpmn.parts import ContinuationConfig as ContinuationConfig
 from engine.bpmn.parts import DataOutput as DataOutput
 from engine.bpmn.parts import DecisionConfig as DecisionConfig
 from engine.bpmn.parts import FormField as FormField

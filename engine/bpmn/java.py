@@ -64,37 +64,59 @@ def _result_variable(element: Element, context: Context) -> str | None:
 
 def handler(element: Element, context: Context) -> str | None:
     """The name of the handler that stands for what the task calls; None, and a problem, where there is none."""
-    if (by_class := context.attribute(element, "class", *CAMUNDA_LIKE)) is not None:
-        return _of_class(by_class.strip(), element, context)
-    if (bean := context.attribute(element, "delegateExpression", *CAMUNDA_LIKE)) is not None:
-        if found := _BEAN.fullmatch(bean.strip()):
-            return found[1]
-        context.problem(element, f"{named(element)} has the delegateExpression {bean[:80]!r}", "${name}, where name is that of a handler")
-        return None
-    return _of_call((context.attribute(element, "expression", *CAMUNDA_LIKE) or "").strip(), element, context)
+    for binding in BINDINGS:
+        if (text := context.attribute(element, binding, *CAMUNDA_LIKE)) is not None:
+            return name_of(binding, text.strip(), element, named(element), context)
+    return None
 
 
-def _of_class(name: str, element: Element, context: Context) -> str | None:
+def is_name(binding: str, text: str) -> bool:
+    """Whether a handler can stand for it: a class, a bean, a method of a bean that is none of the engine's own objects."""
+    match binding:
+        case "class":
+            return _CLASS.fullmatch(text) is not None
+        case "delegateExpression":
+            return _BEAN.fullmatch(text) is not None
+        case _:
+            found = _CALL.fullmatch(text)
+            return found is not None and found[1].partition(".")[0] not in _OF_THE_ENGINE
+
+
+def name_of(binding: str, text: str, element: Element, who: str, context: Context) -> str | None:
+    """The handler that a class, a bean or a method of one stands for. `who`: as problems call what is bound so."""
+    match binding:
+        case "class":
+            return _of_class(text, element, who, context)
+        case "delegateExpression":
+            if found := _BEAN.fullmatch(text):
+                return found[1]
+            context.problem(element, f"{who} has the delegateExpression {text[:80]!r}", "${name}, where name is that of a handler")
+            return None
+        case _:
+            return _of_call(text, element, who, context)
+
+
+def _of_class(name: str, element: Element, who: str, context: Context) -> str | None:
     if not _CLASS.fullmatch(name):
-        context.problem(element, f"{named(element)} has the class {name[:80]!r}", "the name of a class: that of a handler")
+        context.problem(element, f"{who} has the class {name[:80]!r}", "the name of a class: that of a handler")
         return None
-    context.warn(element, f"{named(element)} is bound to the class {name}, which is not run", f"a handler of the name {name!r}")
+    context.warn(element, f"{who} is bound to the class {name}, which is not run", f"a handler of the name {name!r}")
     return name
 
 
-def _of_call(text: str, element: Element, context: Context) -> str | None:
+def _of_call(text: str, element: Element, who: str, context: Context) -> str | None:
     """`${bean.method(x)}`: the handler `bean.method`. Its arguments are not evaluated: handlers see the variables."""
     found = _CALL.fullmatch(text)
     if found is None:
-        context.expression(element, text, f"the expression of {named(element)}")  # which names what is wrong with it
+        context.expression(element, text, f"the expression of {who}")  # which names what is wrong with it
         if not text:
-            context.problem(element, f"{named(element)} has an empty expression", "${bean.method()}, or an expression that has a value")
+            context.problem(element, f"{who} has an empty expression", "${bean.method()}, or an expression that has a value")
         return None
     name, arguments = found[1], " ".join(found[2].split())
     if name.partition(".")[0] in _OF_THE_ENGINE:
-        what = f"{named(element)} calls {name} of another engine"
+        what = f"{who} calls {name} of another engine"
         context.problem(element, what, "an expression with a resultVariable, or a handler that returns the variables to set")
         return None
-    what = f"{named(element)} calls {name}{f' with ({arguments[:80]})' if arguments else ''}, which is not run"
+    what = f"{who} calls {name}{f' with ({arguments[:80]})' if arguments else ''}, which is not run"
     context.warn(element, what, f"a handler of the name {name!r}, which sees the variables")
     return name

@@ -1,4 +1,4 @@
-"""Parts of activities that their kinds have in common: loops, where parts of a result go, fields of forms, calls of decisions."""
+"""Parts of activities that kinds have in common: loops, parts of results, fields of forms, calls of decisions, steps around them."""
 
 from __future__ import annotations
 
@@ -55,6 +55,15 @@ class DataOutput:
     target: str
     sources: tuple[str, ...]
     expression: Expression
+
+
+@dataclass(frozen=True, slots=True)
+class ContinuationConfig:
+    """kind `continuation`: a job goes on (engine.bpmn.around). `retry` as that of a service task."""
+
+    retry: str | None = None
+    max_attempts: int = 3
+    priority: Expression | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,6 +25,7 @@ from engine.bpmn import (
     support,
     unread,
 )
+from engine.bpmn.around import put_between
 from engine.bpmn.conditions import condition
 from engine.bpmn.context import Context, named
 from engine.bpmn.definition import BoundaryConfig, CatchConfig, EventGatewayConfig, Flow, Node, Problem, ProcessDefinition, ThrowConfig
@@ -184,7 +185,6 @@ class _Process:
         warned = len(self.context.warnings)
         if not key:
             self.context.problem(self.element, "a process has no id", "an id: it is the key under which versions are counted")
-        self.context.report_unread(self.element)
         self._read_scope(self.element, None)
         self._link()
         starts, links = self._starts(), self._links()
@@ -192,6 +192,9 @@ class _Process:
             self.element, self.nodes, self.flows, self.sources, self.table, starts, links, self.drawn, self.places.tags, self.context
         )
         checks.check(structure)
+        put_between(structure, self.nodes, self.flows)
+        for element in (self.element, *self.sources.values()):
+            self.context.report_unread(element)
         if not key:
             return None
         parts = {each: found for each, node in self.nodes.items() if (found := multiple.parts_of(node))}
@@ -246,7 +249,6 @@ class _Process:
         loop = loops.parse(element, self.context) if supported.activity else None
         if supported.role in ("throw", "end"):
             data.warn_of_unread(element, self.context)
-        self.context.report_unread(element)
         self.sources[key] = element
         self.table[key] = supported
         self.nodes[key] = Node(
@@ -336,7 +338,6 @@ class _Process:
         key = element.get("id") or ""  # every flow has one by now
         if key in self.flows:
             return  # named by check_ids
-        self.context.report_unread(element)
         check_flags(element, self.context)
         if not names.flag(element.get("isImmediate"), default=True) and names.flag(self.element.get("isExecutable"), default=False):
             what = f"{named(element)} lets other activities come between (isImmediate false)"

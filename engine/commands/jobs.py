@@ -81,7 +81,7 @@ def fire_timer(conn: Connection, lease: Lease) -> Outcome:
 
 @command
 def continue_loop(conn: Connection, lease: Lease) -> Outcome:
-    """One more bounded step of what was too much for one: further instances of a multi-instance activity begin.
+    """One more bounded step: further instances of a multi-instance activity begin, or an asynchronous element begins or has ended.
 
     A collection that was changed meanwhile fails the job for good, with an incident; a retry reads it again.
 

@@ -28,7 +28,7 @@ REFUSED = [
     b"<definitions",
     b"<a/>",
     b"<!DOCTYPE a><a/>",
-    around('<serviceTask id="x" name="n"/>'),
+    around('<gateway id="x" name="n"/>'),
     file_of('<nobodys id="n"><task id="t"/></nobodys>'),
 ]
 

@@ -224,13 +224,13 @@ def test_what_is_only_drawn_is_passed_over_in_silence() -> None:
 
 def test_foreign_attributes_and_extensions_that_nobody_reads_are_named_in_warnings() -> None:
     data = around(
-        '<userTask id="x" camunda:asyncBefore="true" other:colour="red" camunda:assignee="ada"><extensionElements>'
+        '<userTask id="x" camunda:formKey="f" other:colour="red" camunda:assignee="ada"><extensionElements>'
         '<camunda:taskListener event="create"/><other:thing/></extensionElements></userTask>'
     )
     result = read(data)
     assert result.problems == ()
     assert [(warning.element_id, warning.line, warning.what.removesuffix(" is not read")) for warning in result.warnings] == [
-        ("x", 4, "the attribute camunda:asyncBefore"),
+        ("x", 4, "the attribute camunda:formKey"),
         ("x", 4, "the attribute colour (urn:other)"),
         ("x", 4, "the extension element camunda:taskListener"),
         ("x", 4, "the extension element thing (urn:other)"),

@@ -198,7 +198,7 @@ class World(Case):
         tokens = {token.id: token} if token else {}
         scope = self.scopes.get(token.scope_id) if token else None
         if isinstance(trigger, Continued):
-            scope = next(each for each in self.scopes.values() if each.token_id == trigger.token_id)
+            scope = next((each for each in self.scopes.values() if each.token_id == trigger.token_id), scope)
         while scope is not None:
             chain[scope.id] = scope
             if scope.token_id is not None:

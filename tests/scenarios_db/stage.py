@@ -18,7 +18,7 @@ import psycopg
 from engine.commands.complete_task import complete_task
 from engine.commands.deliver_message import deliver_message
 from engine.commands.deploy import deploy
-from engine.commands.jobs import complete_job, fail_job, fire_timer, throw_job_error
+from engine.commands.jobs import complete_job, continue_loop, fail_job, fire_timer, throw_job_error
 from engine.commands.messages import publish_message
 from engine.commands.outcome import (
     Actor,
@@ -47,6 +47,7 @@ MODELS = Path(__file__).parents[1] / "models"
 Handler = Callable[[Mapping[str, Any]], Mapping[str, Any] | None]
 _ENDS: dict[tuple[str, str], Callable[..., Any]] = {
     ("timer", ""): fire_timer,
+    ("continue", ""): continue_loop,
     ("start_timer", ""): start_by_timer,
     ("message", ""): deliver_message,
     ("throw", "signal"): spread_signal,

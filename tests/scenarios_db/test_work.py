@@ -131,3 +131,28 @@ def test_a_token_that_could_not_go_on_is_retried_after_another_task_brought_what
     assert rows.one(stage.conn, "SELECT count(*) FROM incident") == 0
     run.complete("yes")
     assert (run.status, run.leftovers) == ("completed", 0)
+
+
+def test_listeners_and_asynchronous_elements_are_jobs_that_workers_do(stage: Stage) -> None:
+    done_by: list[str] = []
+
+    def listens(name: str, **result: Any) -> Any:
+        def handler(variables: Mapping[str, Any]) -> dict[str, Any]:
+            done_by.append(name)
+            return result
+
+        return handler
+
+    stage.handlers.update(
+        {name: listens(name) for name in ("opened", "announce", "praise", "closed")}, thank=listens("thank", thanked=True)
+    )
+    run = stage.begin("listeners_and_steps")
+    assert run.open == ["start#after-1"]
+    assert done(stage.work())
+    assert run.open == ["check", "late"]
+    run.claim("check", OP)
+    run.complete("check")
+    assert done(stage.work())
+    assert run.status == "completed"
+    assert done_by == ["opened", "announce", "thank", "praise", "closed"]
+    assert run.leftovers == 0

@@ -12,6 +12,7 @@ KIND_WORDS = {
     "end_event": "End",
     "user_task": "User task",
     "service_task": "Service task",
+    "continuation": "Goes on in a job of its own",
     "task": "Step without work",
     "manual_task": "Step outside the system",
     "send_task": "Sends a message",

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 from flask import Response, abort, make_response, render_template, request, url_for
 
+from engine.bpmn.definition import PART
 from engine.commands.delete_version import delete_version
 from engine.commands.outcome import Rejected
 from engine.queries.processes import DefinitionRow, ElementCounts, definition, definitions, element_counts, source
@@ -96,8 +98,11 @@ def model_response(definition_id: Any) -> Response:
 
 
 def counts_shape(counts: list[ElementCounts]) -> dict[str, Any]:
-    """What static/js/diagram.js draws on the elements."""
-    return {"elements": {row.element_id: {"tokens": row.tokens, "incidents": row.incidents} for row in counts}}
+    """What static/js/diagram.js draws on the elements. What is done around one that is not drawn counts at that one."""
+    drawn: dict[str, Counter[str]] = {}
+    for row in counts:
+        drawn.setdefault(row.element_id.partition(PART)[0], Counter()).update({"tokens": row.tokens, "incidents": row.incidents})
+    return {"elements": drawn}
 
 
 def _page(key: str, version: int | None) -> str:

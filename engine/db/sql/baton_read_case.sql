@@ -65,8 +65,9 @@ BEGIN
   IF leaf IS NULL THEN
     RETURN NULL;
   END IF;
-  IF leaf->>'kind' = 'continue' THEN  -- it concerns the scope that its token owns
-    SELECT s.id, s.path INTO at_scope, chain FROM scope s WHERE s.token_id = at_token;
+  IF leaf->>'kind' = 'continue' THEN  -- it concerns the scope that its token owns, if it owns one
+    SELECT coalesce(s.id, at_scope), coalesce(s.path, chain) INTO at_scope, chain
+      FROM (VALUES (at_token)) AS one (id) LEFT JOIN scope s ON s.token_id = one.id;
   END IF;
 
   IF whole THEN

@@ -12,7 +12,7 @@ from engine.expressions.errors import MissingName
 
 
 def missing_variable(name: str, known: Mapping[str, Any]) -> MissingName:
-    return MissingName(name, f"expected a variable {name!r}, found none{_near(name, known)}")
+    return MissingName(name, f"expected a variable {name[:100]!r}, found none{_near(name, known)}")
 
 
 def _near(name: str, known: Mapping[str, Any]) -> str:

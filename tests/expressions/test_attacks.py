@@ -12,6 +12,7 @@ import pytest
 
 from engine.expressions import limits
 from tests.expressions.attacks import JUEL
+from tests.expressions.feel_attacks import FEEL
 
 WORKED = 24_000_000  # bytes that an attack may take; the longest text that an expression makes takes four
 
@@ -34,5 +35,17 @@ def test_an_attack_on_juel_is_refused_within_bounded_steps_time_and_memory(outco
     assert len(outcome["message"]) < 1_000
 
 
+@pytest.mark.parametrize(("name", "expected"), [(name, expected) for name, _, expected in FEEL])
+def test_an_attack_on_feel_is_refused_or_null_within_bounded_steps_time_and_memory(
+    outcomes: dict[str, Any], name: str, expected: str
+) -> None:
+    outcome = outcomes["feel"][name]
+    assert (outcome["error"] if outcome["error"] != "none" else outcome["value"]) == expected, outcome
+    assert outcome["peak"] < WORKED
+    assert outcome["steps"] <= limits.STEPS or expected == "LimitExceeded"
+    assert len(outcome["message"]) < 1_000
+
+
 def test_every_attack_has_a_name_of_its_own() -> None:
-    assert len({name for name, _, _ in JUEL}) == len(JUEL) > 80
+    for attacks in (JUEL, FEEL):
+        assert len({name for name, _, _ in attacks}) == len(attacks) > 80

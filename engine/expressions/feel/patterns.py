@@ -21,9 +21,11 @@ from engine.expressions.values import Scope
 MAX_PATTERN = 1_000  # characters
 MAX_MEMORY = 4 << 20  # bytes of one automaton
 UNITS_PER_STEP = 4_096  # states times bytes; one costs up to 20 ns
+MAX_COUNT = 1_000  # of a repetition
 FLAGS = frozenset("smix")
 
 _LITERAL = re.compile(r"[^\\.?*+{}()|\[\]^$]*")
+_COUNT = re.compile(r"\{([0-9]{1,9})(?:,([0-9]{1,9})?)?\}")
 # Escapes of XPath that RE2 has not, or has for ASCII alone. Inside a class the same without the brackets.
 _CLASSES = {
     "d": r"\p{Nd}",
@@ -150,6 +152,8 @@ def _translated(pattern: str) -> str:
             continue
         if within and sign == "[":
             raise NoResult(f"expected a class without another one in it, found {pattern[:60]!r}")
+        if sign == "{" and not within:
+            _check_count(pattern, at)
         if sign == "[":
             within = True
         elif sign == "]":
@@ -157,6 +161,13 @@ def _translated(pattern: str) -> str:
         parts.append(sign)
         at += 1
     return "".join(parts)
+
+
+def _check_count(pattern: str, at: int) -> None:
+    """RE2 takes braces that it cannot read for letters."""
+    found = _COUNT.match(pattern, at)
+    if found is None or any(int(count) > MAX_COUNT for count in found.groups() if count):
+        raise NoResult(f"expected a count up to {MAX_COUNT} such as {{2,3}}, found {pattern[at : at + 20]!r}")
 
 
 def _escape(sign: str, *, within: bool) -> str:

@@ -29,6 +29,7 @@ COMMANDS = {
     "start": ("cli.models", "start"),
     "delete": ("cli.models", "delete"),
     "bpmn": ("cli.models", "bpmn"),
+    "eval": ("cli.evaluate", "evaluate"),
     "corpus": ("cli.corpus", "corpus"),
     "samples": ("cli.samples.commands", "samples"),
     "config": ("cli.database", "config"),

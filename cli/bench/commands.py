@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict
+from statistics import median
 
 import click
 
@@ -64,6 +65,27 @@ def growth_bench(server: str | None, as_json: bool) -> None:
         return
     for name, value in figures.items():
         click.echo(f"{name.replace('_', ' '):40} {value}")
+
+
+@bench.command("expressions")
+@click.option("--seconds", default=0.5, show_default=True, help="CPU time for each side of each case, in all rounds together.")
+@click.option("--rounds", default=5, show_default=True)
+@json_option
+def expressions_bench(seconds: float, rounds: int, as_json: bool) -> None:
+    """Expressions in both languages, beside simpleeval over the same variables. Needs no server."""
+    from cli.bench.expressions import bench_expressions
+
+    figures = bench_expressions(seconds=seconds, rounds=rounds)
+    if as_json:
+        click.echo(json.dumps(asdict(figures)))
+        return
+    click.echo(f"{'evaluations a second':32}{'JUEL':>12}{'FEEL':>12}{'simpleeval':>12}{'JUEL':>9}{'FEEL':>7}   read as well: JUEL and FEEL")
+    for case in figures.cases:
+        juel, feel, other = median(case.juel), median(case.feel), median(case.simpleeval)
+        read = f"{median(case.read_juel) / median(case.read_simpleeval):10.2f} {median(case.read_feel) / median(case.read_simpleeval):6.2f}"
+        click.echo(f"{case.name:32}{juel:12,.0f}{feel:12,.0f}{other:12,.0f}{juel / other:9.2f}{feel / other:7.2f}{read}")
+    means = f"{figures.juel_ratio:9.2f}{figures.feel_ratio:7.2f}{figures.read_juel_ratio:10.2f} {figures.read_feel_ratio:6.2f}"
+    click.echo(f"{'geometric mean':68}{means}")
 
 
 @click.command()

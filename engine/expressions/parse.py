@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,6 +13,7 @@ from engine.expressions.errors import ExpressionError, LimitExceeded
 from engine.expressions.feel.free import names_in, refuse_unknown_functions
 from engine.expressions.feel.parser import parse_feel
 from engine.expressions.feel.parser import parse_unary_tests as tests_of_feel
+from engine.expressions.feel.scope import FeelScope
 from engine.expressions.juel import parse_expression
 from engine.expressions.tree import AsCondition, AsVariable, Feel, ListOf, Literal, Name, Node, ObjectOf, Template
 from engine.expressions.values import Scope
@@ -27,6 +28,7 @@ class Compiled:
     text: str
     tree: Node
     closure: Closure = field(repr=False, compare=False)
+    opened: Callable[[Mapping[str, Any]], Scope] = field(repr=False, compare=False)  # the scope that the closure evaluates in
 
     @property
     def is_constant(self) -> bool:
@@ -46,7 +48,7 @@ class Compiled:
     def evaluate(self, variables: Mapping[str, Any]) -> Any:
         """The value over native values. Raises ExpressionError, never anything else."""
         try:
-            return self.closure(Scope(variables))
+            return self.closure(self.opened(variables))
         except RecursionError as error:
             raise LimitExceeded("expected a value that fits the stack, found deeper nesting") from error
 
@@ -66,13 +68,13 @@ def parse(text: str, *, language: str = "juel", names: Iterable[str] = ()) -> Co
             tree = Feel(parse_feel(_without_sign(text), names))
         case _:
             raise ExpressionError(f"expected the expression language juel or feel, found {language}")
-    return Compiled(text, tree, compile_tree(tree))
+    return _compiled(text, tree)
 
 
 def parse_unary_tests(text: str, *, names: Iterable[str] = ()) -> Compiled:
     """What a cell of a decision table says about its input, the variable `?`: true, false, or null. Raises ExpressionError."""
     tree = Feel(tests_of_feel(text, names))
-    return Compiled(text, tree, compile_tree(tree))
+    return _compiled(text, tree)
 
 
 def as_variable(expression: Compiled) -> Compiled:
@@ -91,7 +93,7 @@ def _used(expression: Compiled, how: type[AsVariable] | type[AsCondition]) -> Co
     if not isinstance(body, Feel):
         return expression
     tree = how(body)
-    return Compiled(expression.text, tree, compile_tree(tree))
+    return _compiled(expression.text, tree)
 
 
 def _without_sign(text: str) -> str:
@@ -102,25 +104,31 @@ def _without_sign(text: str) -> str:
 def constant(value: Any) -> Compiled:
     """A value as an expression: a string, number, boolean or null."""
     tree = Literal(value)
-    return Compiled(str(value), tree, compile_tree(tree))
+    return _compiled(str(value), tree)
 
 
 def variable(name: str) -> Compiled:
     """The value of a variable, whatever signs its name has."""
     tree = Name(name)
-    return Compiled(f"${{`{name}`}}", tree, compile_tree(tree))
+    return _compiled(f"${{`{name}`}}", tree)
 
 
 def compose_list(items: Sequence[Compiled]) -> Compiled:
     """The expressions as one that makes a list."""
     tree = ListOf(tuple(item.tree for item in items))
-    return Compiled(f"[{', '.join(item.text for item in items)}]", tree, compile_tree(tree))
+    return _compiled(f"[{', '.join(item.text for item in items)}]", tree)
 
 
 def compose_object(entries: Mapping[str, Compiled]) -> Compiled:
     """The expressions as one that makes an object."""
     tree = ObjectOf(tuple((key, value.tree) for key, value in entries.items()))
-    return Compiled(f"{{{', '.join(f'{key}: {value.text}' for key, value in entries.items())}}}", tree, compile_tree(tree))
+    return _compiled(f"{{{', '.join(f'{key}: {value.text}' for key, value in entries.items())}}}", tree)
+
+
+def _compiled(text: str, tree: Node) -> Compiled:
+    framed = isinstance(tree, (AsVariable, AsCondition)) or (isinstance(tree, Feel) and not isinstance(tree.body, Name))
+    opened = FeelScope.outermost if framed else Scope
+    return Compiled(text, tree, compile_tree(tree), opened)
 
 
 def _template(text: str) -> Node:

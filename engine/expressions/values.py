@@ -16,6 +16,7 @@ from engine.expressions.errors import ExpressionError, LimitExceeded
 NUMBERS = Context(prec=limits.DIGITS, Emax=limits.EXPONENT, Emin=-limits.EXPONENT, traps=[InvalidOperation, DivisionByZero, Overflow])
 _LARGEST = 10**limits.DIGITS
 _DIRECT = frozenset({str, int, bool})  # two values of one of these types are compared as they are
+_WHOLE: Mapping[str, Callable[[Any, Any], Any]] = {"+": operator.add, "-": operator.sub, "*": operator.mul}
 _ORDERS = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
 
 
@@ -31,7 +32,11 @@ class Scope:
     def spend(self, steps: int) -> None:
         self.steps -= steps
         if self.steps < 0:
-            raise LimitExceeded(f"expected at most {limits.STEPS} steps, the expression needs more")
+            raise too_many_steps()
+
+
+def too_many_steps() -> LimitExceeded:
+    return LimitExceeded(f"expected at most {limits.STEPS} steps, the expression needs more")
 
 
 def kind(value: Any) -> str:
@@ -147,11 +152,26 @@ def add(left: Any, right: Any, scope: Scope) -> Any:
         return bounded(left + right, scope) if len(left) + len(right) <= limits.TEXT_LENGTH else too_long(len(left) + len(right))
     if isinstance(left, str) or isinstance(right, str):
         raise ExpressionError(f"expected two numbers or two strings beside +, found {shown(left)} and {shown(right)}")
-    return _calculate("+", left, right)
+    return _sum(left, right)
 
 
 def arithmetic(sign: str) -> Callable[[Any, Any], Any]:
-    return lambda left, right: _calculate(sign, left, right)
+    """+, -, *, / or % over two numbers."""
+    exact = _WHOLE.get(sign)
+    if exact is None:
+        return lambda left, right: _calculate(sign, left, right)
+
+    def calculate(left: Any, right: Any) -> Any:
+        if type(left) is int and type(right) is int and -_LARGEST < left < _LARGEST and -_LARGEST < right < _LARGEST:
+            result = exact(left, right)
+            if -_LARGEST < result < _LARGEST:
+                return result
+        return _calculate(sign, left, right)
+
+    return calculate
+
+
+_sum = arithmetic("+")
 
 
 def negative(value: Any) -> Any:

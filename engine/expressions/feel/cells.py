@@ -34,6 +34,9 @@ _COMPARISONS = frozenset({"=", "!=", "<", "<=", ">", ">="})
 
 def membership(value: Closure, tests: Sequence[Test]) -> Closure:
     """`value in tests`."""
+    if len(tests) == 1:
+        (only,) = tests
+        return lambda scope: only(scope, value(scope))
 
     def evaluate(scope: FeelScope) -> Truth:
         found = value(scope)

@@ -50,11 +50,25 @@ def compile_feel(root: Feel | AsVariable | AsCondition) -> Callable[[Scope], Any
     match root:
         case AsVariable(body):
             inner = _entry(body)
-            return lambda scope: as_variable(inner(FeelScope(scope.variables, None, scope)))
+            return lambda scope: as_variable(inner(FeelScope.of(scope)))
         case AsCondition(body):
             return _condition(_entry(body))
+    if isinstance(root.body, Name):
+        return _variable(root.body.name)
     inner = compile_node(root.body)
-    return lambda scope: inner(FeelScope(scope.variables, None, scope))
+    return lambda scope: inner(FeelScope.of(scope))
+
+
+def _variable(name: str) -> Callable[[Scope], Any]:
+    """A name that stands alone, which no frame can hide."""
+
+    def evaluate(scope: Scope) -> Any:
+        try:
+            return scope.variables[name]
+        except KeyError:
+            raise missing_variable(name, scope.variables) from None
+
+    return evaluate
 
 
 def _entry(node: Node) -> Closure:
@@ -63,10 +77,10 @@ def _entry(node: Node) -> Closure:
 
 def _condition(inner: Closure) -> Callable[[Scope], Any]:
     def evaluate(scope: Scope) -> Any:
-        frame = FeelScope(scope.variables, None, scope)
+        frame = FeelScope.of(scope)
         value = inner(frame)
-        if frame.absent:
-            key = frame.absent[0]
+        key = frame.absent
+        if key is not None:
             raise MissingName(key, f"expected a key {key!r} in the context, found none")
         if value is None:
             raise ExpressionError(f"expected true or false, found null{_because(frame)}")
@@ -160,7 +174,8 @@ def _key_of(value: Any, key: str, scope: FeelScope) -> Any:
         case Mapping():
             if key in value:
                 return value[key]
-            scope.root.absent.append(key)
+            if scope.root.absent is None:
+                scope.root.absent = key
             return operators.nothing(scope, f"no key {key!r} in the context")
         case list() | tuple():
             scope.spend(len(value))

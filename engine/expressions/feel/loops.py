@@ -38,7 +38,7 @@ def for_each(over: Sequence[Domain], result: Node, compiled: Closure) -> Closure
 
     def evaluate(scope: FeelScope) -> list[Any] | None:
         made: list[Any] = []
-        kept = len(scope.root.absent)
+        kept = scope.root.absent
         try:
             for frame in _rounds(over, scope, 0):
                 if asks_partial:
@@ -47,7 +47,7 @@ def for_each(over: Sequence[Domain], result: Node, compiled: Closure) -> Closure
                 made.append(compiled(frame))
         except NoDomain:
             return None
-        del scope.root.absent[kept:]
+        scope.root.absent = kept
         return made
 
     return evaluate
@@ -62,12 +62,12 @@ def quantified(quantifier: str, over: Sequence[Domain], condition: Closure) -> C
             yield answer if quantifier == "some" else negated(answer)
 
     def evaluate(scope: FeelScope) -> Truth:
-        kept = len(scope.root.absent)
+        kept = scope.root.absent
         try:
             found = any_true(answers(scope))
         except NoDomain:
             return None
-        del scope.root.absent[kept:]
+        scope.root.absent = kept
         return found if quantifier == "some" else negated(found)
 
     return evaluate
@@ -157,7 +157,7 @@ def _numbered(items: Sequence[Any], at: Any, scope: FeelScope) -> Any:
 def _chosen(items: Sequence[Any], condition: Closure, scope: FeelScope) -> Any:
     """The items for which the condition is true. It may turn out to be the number of one, the same for each."""
     keys = Items(items)
-    kept = len(scope.root.absent)
+    kept = scope.root.absent
     found: list[Any] = []
     for item in items:
         scope.spend(1)
@@ -167,5 +167,5 @@ def _chosen(items: Sequence[Any], condition: Closure, scope: FeelScope) -> Any:
             found.append(item)
         elif is_number(answer):
             return _numbered(items, answer, scope)
-    del scope.root.absent[kept:]
+    scope.root.absent = kept
     return found

@@ -70,17 +70,17 @@ def number(value: int | Decimal | float) -> int | Decimal:
 
 def arithmetic(sign: str) -> Operation:
     """+ - * / or **."""
-    whole = _WHOLE.get(sign)
+    whole, joins = _WHOLE.get(sign), sign == "+"
 
     def calculate(left: Any, right: Any, scope: FeelScope) -> Any:
         if whole is not None and type(left) is int and type(right) is int:
             result = whole(left, right)
             if -_LARGEST < result < _LARGEST:
                 return result
+        if joins and isinstance(left, str) and isinstance(right, str):
+            return _joined(left, right, scope)
         if is_number(left) and is_number(right):
             return _of_numbers(sign, number(left), number(right), scope)
-        if sign == "+" and isinstance(left, str) and isinstance(right, str):
-            return _joined(left, right, scope)
         if sign in _TEMPORAL and (timeline.is_temporal(left) or timeline.is_temporal(right)):
             return _of_times(sign, left, right, scope)
         return nothing(scope, f"no {sign} of {shown(left)} and {shown(right)}")
@@ -206,7 +206,9 @@ def matches(wanted: Any, value: Any, scope: FeelScope, depth: int = 1) -> Truth:
     if isinstance(wanted, Range):
         return contains(wanted, value, scope)
     if isinstance(wanted, (list, tuple)):
-        scope.spend(1)
+        scope.spend(len(wanted) + 1)
+        if type(value) is str and value in wanted:
+            return True
         if depth > limits.VALUE_DEPTH:
             raise LimitExceeded(f"expected values nested at most {limits.VALUE_DEPTH} deep")
         if any(matches(each, value, scope, depth + 1) is True for each in wanted):

@@ -8,7 +8,7 @@ from typing import Any
 
 from engine.expressions import limits
 from engine.expressions.errors import LimitExceeded
-from engine.expressions.values import Scope
+from engine.expressions.values import Scope, too_many_steps
 
 MAX_NOTES = 20  # a person reads fewer
 
@@ -31,34 +31,56 @@ class FeelScope(Scope):
         self.names = names
         self.outer = outer
         self.items = items  # the list that a filter looks through
-        self.root: FeelScope = self if outer is None else outer.root
         self.shared = shared
         self.variables = shared.variables
         if outer is None:
+            self.root: FeelScope = self
             self.calls = 0  # functions of the expression within each other
-            self.notes: list[str] = []  # why something is null
-            self.absent: list[str] = []  # keys that were read and are not there
+            self.notes: tuple[str, ...] = ()  # why something is null
+            self.absent: str | None = None  # the first key that was read and is not there
+        else:
+            self.root = outer.root
+
+    @classmethod
+    def outermost(cls, variables: Mapping[str, Any]) -> FeelScope:
+        """The frame of an expression that is FEEL altogether: what its frames share is itself."""
+        frame = cls.__new__(cls)
+        frame.variables = frame.names = variables
+        frame.steps = limits.STEPS
+        frame.outer = frame.items = frame.absent = None
+        frame.root = frame.shared = frame
+        frame.calls = 0
+        frame.notes = ()
+        return frame
+
+    @classmethod
+    def of(cls, scope: Scope) -> FeelScope:
+        """The frame of an expression of FEEL within one of any language."""
+        return scope if isinstance(scope, FeelScope) else cls(scope.variables, None, scope)
 
     def within(self, names: Mapping[str, Any], items: Items | None = None) -> FeelScope:
         """A frame in this one."""
         return FeelScope(names, self, self.shared, items)
 
     def spend(self, steps: int) -> None:
-        self.shared.spend(steps)
+        shared = self.shared
+        shared.steps -= steps
+        if shared.steps < 0:
+            raise too_many_steps()
 
     def warn(self, text: str) -> None:
         """Note why something is null."""
         if len(self.root.notes) < MAX_NOTES:
-            self.root.notes.append(text)
+            self.root.notes += (text,)
 
     def find(self, name: str) -> Any:
         """The value of a name, or MISSING. A key that other items of a filtered list have is null in those that lack it."""
         frame: FeelScope | None = self
         while frame is not None:
-            try:
-                return frame.names[name]
-            except KeyError:
-                frame = frame.outer
+            value = frame.names.get(name, MISSING)
+            if value is not MISSING:
+                return value
+            frame = frame.outer
         frame = self
         while frame is not None:
             if frame.items is not None and frame.items.have(name, self):

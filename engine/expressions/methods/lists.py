@@ -11,6 +11,9 @@ from engine.expressions.values import Scope, same, shown
 
 
 def _contains(scope: Scope, target: Sequence[Any], item: Any) -> bool:
+    if type(item) is str:  # which equals nothing but a string
+        scope.spend(len(target))
+        return item in target
     return any(same(each, item, scope, 1) for each in target)
 
 

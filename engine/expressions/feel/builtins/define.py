@@ -51,8 +51,11 @@ class _Reading:
     names: tuple[str, ...]
     kinds: tuple[str, ...]
     repeats: bool
+    exact: tuple[Any, ...] | None  # types of arguments that need no making, where every kind has one
 
-    def accept(self, arguments: Sequence[Any]) -> list[Any] | None:
+    def accept(self, arguments: Sequence[Any]) -> Sequence[Any] | None:
+        if self.exact is not None and tuple(map(type, arguments)) == self.exact:
+            return arguments
         missing = len(arguments) - len(self.kinds)
         if missing and not (self.repeats and missing >= -1):
             return None
@@ -71,7 +74,12 @@ def _readings(way: str) -> list[_Reading]:
     pairs = [tuple(part.strip().split(": ")) for part in way.rstrip("…").split(",")] if way else []
     needed = sum(not name.endswith("?") for name, _ in pairs)
     names, kinds = tuple(name.rstrip("?") for name, _ in pairs), tuple(kind for _, kind in pairs)
-    return [_Reading(names[:count], kinds[:count], repeats) for count in range(needed, len(pairs) + 1)]
+    return [_Reading(names[:count], kinds[:count], repeats, _exact(kinds[:count])) for count in range(needed, len(pairs) + 1)]
+
+
+def _exact(kinds: Sequence[str]) -> tuple[Any, ...] | None:
+    plain = tuple(types for types, make in (_KINDS.get(kind, (None, None)) for kind in kinds) if isinstance(types, type) and make is _same)
+    return plain if len(plain) == len(kinds) else None
 
 
 def _checked(name: str, ways: Sequence[str], readings: Sequence[_Reading], written: Written) -> Written:

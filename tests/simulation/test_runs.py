@@ -104,7 +104,7 @@ def test_what_is_called_and_not_deployed_is_an_incident(process: Fixture, tmp_pa
     calling = tmp_path / "calling.bpmn"
     calling.write_bytes(around('<callActivity id="x" calledElement="other"/>'))
     run = process(calling).start()
-    assert run.incidents == {"x": "expected the process other, found none that is deployed"}
+    assert run.incidents == {"x": "x: expected the process other, found none that is deployed"}
 
 
 def test_a_model_that_may_not_be_deployed_says_why(process: Fixture):

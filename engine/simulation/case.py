@@ -34,6 +34,7 @@ from engine.core.snapshot import (
     OpenTask,
     ScopeState,
     Snapshot,
+    Started,
     TokenState,
     Trigger,
 )
@@ -121,6 +122,7 @@ class Case:
         if leaf is not None:
             self._end(leaf)
         self.lay(effects, instance, now)
+        self.revision += not isinstance(trigger, Started)
         told = [*([because] if because is not None else []), *effects.history]
         return [replace(event, instance_id=event.instance_id or instance) for event in told]
 

@@ -111,6 +111,8 @@ class House(Works):
         self.settle()
 
     def cancel(self, case: Case, reason: str = "") -> None:
+        if case.ended:
+            raise NotPossible(f"expected a running case, found it {case.ended}")
         self._happen(case, Cancelled(reason))
         self.settle()
 

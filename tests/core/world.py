@@ -164,7 +164,6 @@ class World(Case):
     def happen(self, trigger: Trigger, leaf: Leaf | None = None) -> World:
         """One command."""
         self.step(trigger, leaf, self.now)
-        self.revision += not isinstance(trigger, Started)
         return self
 
     def _decide(self, trigger: Trigger, leaf: Leaf | None, now: datetime) -> Effects:

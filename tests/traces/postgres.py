@@ -173,9 +173,10 @@ class OnPostgres:
 
     def _acquire(self) -> None:
         kinds = [*ENDS, *(("service", topic) for topic in self.topics)]
-        items = acquire_jobs(self.conn, owner=OWNER, capabilities=kinds, limit=100, lease_seconds=LONG, workers=1)
-        works = load_batch(self.conn, [item.item_id for item in items])
-        self.jobs |= {item.item_id: (item, works[item.item_id]) for item in items}
+        given = {"owner": OWNER, "capabilities": kinds, "limit": 1000, "lease_seconds": LONG, "workers": 1}
+        while items := acquire_jobs(self.conn, **given):
+            works = load_batch(self.conn, [item.item_id for item in items])
+            self.jobs |= {item.item_id: (item, works[item.item_id]) for item in items}
         if self.topics:
             leased = acquire_external_tasks(self.conn, actor=AUTHOR, worker_id=OWNER, topics=self.topics, limit=100, lease_seconds=86_400)
             assert isinstance(leased, list), leased

@@ -23,6 +23,7 @@ def timer(event: Element, context: Context) -> TimerConfig | None:
     definition = definition_of(event, "timerEventDefinition")
     if definition is None:
         return None
+    zone = context.zone(event, definition, event)  # first: what is asked for is no longer unread
     context.report_unread(definition)
     given = list(names.bpmn(definition, *TIMER_KINDS))
     if len(given) != 1:
@@ -38,7 +39,7 @@ def timer(event: Element, context: Context) -> TimerConfig | None:
     if expression is None:
         return None
     context.timer(given[0], kind, expression)
-    return TimerConfig(kind, expression, zone=context.zone(event, definition, event))
+    return TimerConfig(kind, expression, zone=zone)
 
 
 def _time(given: Element, where: str, instead: str | None, context: Context) -> Expression | None:

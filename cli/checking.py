@@ -10,13 +10,16 @@ from pathlib import Path
 
 import click
 
-from cli.corpus import ENDINGS
+from cli.corpus import ENDINGS as PROCESSES
 from cli.database import as_json
 from engine.bpmn.definition import Problem
 from engine.bpmn.lint import RULES, advise
 from engine.bpmn.reader import ReadResult, read_files
+from engine.dmn.reader import ENDINGS as DECISIONS
+from engine.dmn.reader import is_decision_file, read_decisions
 
 STDIN = "-"
+ALL = (*PROCESSES, *DECISIONS)
 NOT_DEPLOYED, NOT_UNDERSTOOD = "deployment", "reader"  # rules of findings that no rule of advice made
 
 
@@ -55,9 +58,9 @@ def check(paths: tuple[Path, ...], strict: bool, apart: bool, handlers: tuple[st
     findings: list[Finding] = []
     good: list[str] = []
     for deployment in deployments:
-        result = read_files(deployment, handlers=frozenset(handlers) or None)
+        result, tables = _deployed_together(deployment, handlers)
         findings += _findings(result, deployment, without)
-        good += [] if result.problems else [definition.key for _, definition in result.definitions]
+        good += [] if result.problems else [*(definition.key for _, definition in result.definitions), *tables]
     errors = [each for each in findings if each.severity == "error"]
     warnings = [each for each in findings if each.severity == "warning"]
     if as_json:
@@ -65,6 +68,15 @@ def check(paths: tuple[Path, ...], strict: bool, apart: bool, handlers: tuple[st
     else:
         _tell(findings, good)
     click.get_current_context().exit(1 if errors or (strict and warnings) else 0)
+
+
+def _deployed_together(deployment: Sequence[tuple[str, bytes]], handlers: Sequence[str]) -> tuple[ReadResult, list[str]]:
+    """What the two readers say of processes and of decisions, as one; and the keys of the decisions."""
+    models, tables = ([file for file in deployment if is_decision_file(file[0]) == decides] for decides in (False, True))
+    read, decided = read_files(models, handlers=frozenset(handlers) or None), read_decisions(tables)
+    problems = () if tables and not models else read.problems  # decisions may be deployed alone
+    together = ReadResult(read.definitions, (*problems, *decided.problems), (*read.warnings, *decided.warnings))
+    return together, [key for _, graph in decided.graphs for key in graph.decisions]
 
 
 def _files(paths: Sequence[Path]) -> list[tuple[str, bytes]]:
@@ -82,9 +94,9 @@ def _read(path: Path) -> list[tuple[str, bytes]]:
         return [(STDIN, sys.stdin.buffer.read())]
     if not path.is_dir():
         return [(str(path), path.read_bytes())]
-    models = [each for each in sorted(path.rglob("*")) if each.name.lower().endswith(ENDINGS) and each.is_file()]
+    models = [each for each in sorted(path.rglob("*")) if each.name.lower().endswith(ALL) and each.is_file()]
     if not models:
-        raise click.UsageError(f"{path}: expected files that end in {', '.join(ENDINGS)}, found none")
+        raise click.UsageError(f"{path}: expected files that end in {', '.join(ALL)}, found none")
     return [(str(each), each.read_bytes()) for each in models]
 
 

@@ -31,12 +31,21 @@ TOLD: Mapping[str, tuple[str, ...]] = {
     "compensation_thrown": ("activity", "executions", "waits"),
     "compensation_begun": ("handler",),
     "compensation_done": ("cancelled",),
+    "decision_evaluated": ("key", "name", "version", "inputs", "rules", "result"),
     "incident_opened": ("kind", "message"),
 }
 
 # What people and workers do with what is open is no part of a run: a simulation has neither.
 NOT_TOLD = (
-    *("task_claimed", "task_unclaimed", "task_assigned", "message_stored", "definition_deployed", "definition_deleted"),
+    *(
+        "task_claimed",
+        "task_unclaimed",
+        "task_assigned",
+        "message_stored",
+        "definition_deployed",
+        "definition_deleted",
+        "decision_deployed",
+    ),
     *(f"{item}_{done}" for item in ("job", "external_task", "delivery") for done in ("acquired", "recovered", "released", "cancelled")),
 )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from tests.bpmn.models import around
 
 MODEL = Path(__file__).parents[2] / "cli" / "samples" / "invoice-approval.bpmn"
 DOCS = str(MODEL.parents[2] / "docs")
+ORDER_OF_DISHES = MODEL.parents[2] / "tests" / "models" / "what_to_cook.dmn"
 NOBODYS = around('<userTask id="x" name="Sign"/>')
 BROKEN = around('<userTask id="x" name="Sign" camunda:assignee="${who"/>')
 
@@ -90,3 +92,17 @@ def test_a_handler_that_no_worker_has_is_a_warning(folder: Path):
 @pytest.mark.parametrize("arguments", [(), ("nowhere.bpmn",), (DOCS,), ("--without", "no-such-rule", "x")])
 def test_wrong_usage_and_what_is_not_there_is_2(arguments: tuple[str, ...]):
     assert check(*arguments).exit_code == 2
+
+
+def test_decisions_are_checked_beside_the_processes_that_call_them():
+    models = ORDER_OF_DISHES.with_suffix(".bpmn"), ORDER_OF_DISHES
+    assert check(*models).stdout == "what_to_cook: may be deployed\ndish: may be deployed\nseason: may be deployed\n"
+    assert check(ORDER_OF_DISHES).exit_code == 0
+
+
+def test_a_decision_that_may_not_be_deployed_is_an_error(tmp_path: Path):
+    broken = tmp_path / "broken.dmn"
+    broken.write_text(ORDER_OF_DISHES.read_text().replace('"Winter" else', '"Winter" otherwise'))
+    result = check(broken)
+    assert result.exit_code == 1
+    assert re.match(rf"{broken}:\d+: error: ", result.stdout)

@@ -38,6 +38,7 @@ from engine.commands.tasks import claim
 from engine.commands.thrown_messages import publish_thrown
 from engine.db.acquire import Acquired, acquire_jobs
 from engine.db.load import Work, load_batch
+from engine.dmn.reader import is_decision_file
 from engine.simulation.play import act
 from engine.simulation.script import Script
 from engine.simulation.trace import NOT_TOLD, Happened, told
@@ -66,7 +67,7 @@ class OnPostgres:
         self.conn = conn
         clock.move_to(conn, at)
         _done(deploy(conn, files, actor=AUTHOR))
-        self.definitions: dict[str, ProcessDefinition] = {each.key: each for _, each in read_files(files).definitions}
+        self.definitions: dict[str, ProcessDefinition] = {each.key: each for _, each in read_files(_models(files)).definitions}
         configs = [node.config for each in self.definitions.values() for node in each.nodes.values()]
         self.topics = sorted({each.topic for each in configs if isinstance(each, ServiceTaskConfig)})
         self.handlers: dict[str, Handler] = {}
@@ -280,6 +281,10 @@ class OnPostgres:
             (key, status, business, live if final is None else {name: each["value"] for name, each in final.items()})
             for key, status, business, final, live in rows
         ]
+
+
+def _models(files: Sequence[tuple[str, bytes]]) -> list[tuple[str, bytes]]:
+    return [file for file in files if not is_decision_file(file[0])]
 
 
 def _done(outcome: Any) -> Any:

@@ -34,10 +34,10 @@ def script_of(path: Path) -> Script:
 
 
 def models_of(path: Path) -> list[tuple[str, bytes]]:
-    """The models that the first line names, else the one of the script's name."""
+    """The models that the first line names, else the one of the script's name; with the decisions that have their name."""
     first = path.read_text(encoding="utf-8").partition("\n")[0]
     names = first.removeprefix("# models:").split() if first.startswith("# models:") else [path.stem]
-    found = [next(place / f"{name}.bpmn" for place in PLACES if (place / f"{name}.bpmn").exists()) for name in names]
+    found = [path for name in names for place in PLACES for path in (place / f"{name}.bpmn", place / f"{name}.dmn") if path.exists()]
     return [(each.name, each.read_bytes()) for each in found]
 
 
@@ -84,7 +84,8 @@ def test_every_model_of_the_tests_that_may_be_deployed_has_a_script() -> None:
 
 def test_every_kind_of_element_that_is_supported_is_in_a_script() -> None:
     files = [file for path in SCRIPTS.glob("*.script") for file in models_of(path)]
-    nodes = [node for file in files for _, definition in read_files([file]).definitions for node in definition.nodes.values()]
+    models = [file for file in files if file[0].endswith(".bpmn")]
+    nodes = [node for file in models for _, definition in read_files([file]).definitions for node in definition.nodes.values()]
     kinds = {each.kind for each in TABLE.values() if each.kind}
     assert kinds - {node.kind for node in nodes} == set()
     events = {f"{node.kind} {what}" for node in nodes for what in EVENTS if getattr(node.config, what, None)}

@@ -30,7 +30,6 @@ from engine.bpmn.names import Element
 from engine.bpmn.structure import Structure
 
 EVENT_SUBPROCESS = "event_subprocess"
-CHOOSING = ("exclusive_gateway", "inclusive_gateway")  # of several flows, each has a condition or is the default
 
 
 def check(structure: Structure) -> None:
@@ -46,6 +45,11 @@ def _starts(structure: Structure) -> None:
             continue
         place = structure.process if scope is None else structure.sources[scope]
         plain = [key for key in starts if _is_none_start(structure.nodes[key])]
+        if scope is not None and not any(_starts_something(structure, key) for key in starts):
+            if not starts and not _has_refused_start(place):
+                why = "a start event, or an activity; it is done at once"
+                structure.context.warn(place, f"{named(place)} holds nothing that begins", why)
+            continue  # what no flow leads to begins: engine.bpmn.implicit
         if not starts:
             if not _has_refused_start(place):
                 structure.context.problem(place, f"{named(place)} has no start event", "a start event")
@@ -67,6 +71,10 @@ def _starts(structure: Structure) -> None:
             elif isinstance(config, StartConfig) and any(each.condition for each in events_in(config)):
                 why = "an event subprocess around it, or a message or timer: before a process starts there are no variables to look at"
                 structure.problem(key, "starts a process by a condition", why)
+
+
+def _starts_something(structure: Structure, key: str) -> bool:
+    return structure.table[key].role == "start" or getattr(structure.nodes[key].config, "instantiate", False)
 
 
 def _is_none_start(node: Node) -> bool:
@@ -167,12 +175,6 @@ def _conditions(structure: Structure) -> None:
             if has_condition and node.default == flow.id:
                 structure.problem(
                     flow.id, f"has a condition and is the default flow of {key!r}", "no condition: it is taken when no other flow is"
-                )
-            if node.kind in CHOOSING and len(node.outgoing) > 1 and not has_condition and node.default != flow.id:
-                structure.problem(
-                    flow.id,
-                    f"has no condition and is one of several that leave {named(structure.sources[key])}",
-                    "a condition, or to be the default flow",
                 )
         if node.default is not None and not supported.conditional:
             structure.problem(

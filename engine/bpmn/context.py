@@ -120,12 +120,12 @@ class Context:
             self.problem(element, f"{where} is not an expression: {error}", "an expression as docs/expressions.md describes it")
             return None
 
-    def expressions(self, element: Element, text: str | None, where: str) -> tuple[Expression, ...]:
+    def expressions(self, element: Element, text: str | None, where: str, *, instead: str | None = None) -> tuple[Expression, ...]:
         """A comma separated list, of which each item may be an expression. A list that an expression makes is one item."""
         if text and len(text) > limits.SOURCE_LENGTH:
             self.problem(element, f"{where} has {len(text)} characters", f"at most {limits.SOURCE_LENGTH}")
             return ()
-        found = (self.expression(element, part, where) for part in split_list(text or ""))
+        found = (self.expression(element, part, where, instead=instead) for part in split_list(text or ""))
         return tuple(expression for expression in found if expression is not None)
 
     def zeebe(self, element: Element, text: str | None, where: str) -> Compiled | None:

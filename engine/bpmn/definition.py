@@ -292,6 +292,7 @@ class ScriptConfig:
     expression: Expression
     result_variable: str  # empty: the value is kept nowhere (service tasks only)
     inputs: tuple[tuple[str, Expression], ...] = ()  # names that the expression sees besides the variables
+    outputs: tuple[tuple[str, Expression], ...] = ()  # variables that are set besides, in order; they see the inputs and the value
 
 
 @dataclass(frozen=True, slots=True)

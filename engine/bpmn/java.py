@@ -10,7 +10,7 @@ import re
 from engine.bpmn import names
 from engine.bpmn.context import MAX_NAME, Context, named
 from engine.bpmn.definition import ScriptConfig
-from engine.bpmn.mappings import inputs, refuse_outputs
+from engine.bpmn.mappings import inputs, outputs
 from engine.bpmn.names import BATON, CAMUNDA_LIKE, Element
 from engine.expressions import ExpressionError, parse
 from engine.expressions.tree import Call, Node, path_of
@@ -21,30 +21,33 @@ _NAME = r"[^\W\d][\w-]*(?:\.[^\W\d][\w-]*)*"
 _CLASS = re.compile(r"[^\W\d][\w$]*(?:\.[^\W\d][\w$]*)*")
 _BEAN = re.compile(rf"[$#]\{{\s*({_NAME})\s*\}}")
 _CALL = re.compile(rf"[$#]\{{\s*({_NAME})\s*\((.*)\)\s*\}}", re.DOTALL)
+_SET = re.compile(r"""[$#]\{\s*execution\.setVariable\(\s*(["'])([^"']+)\1\s*,(.*)\)\s*\}""", re.DOTALL)
 _OF_THE_ENGINE = frozenset({"execution", "task", "delegateExecution", "delegateTask"})  # objects of other engines, no beans
 
 
 def is_bound(element: Element) -> bool:
     """Whether the task names something of Java."""
-    return any(names.vendor(element, name, baton=False) is not None for name in BINDINGS)
+    return any((names.vendor(element, name, baton=False) or "").strip() for name in BINDINGS)
 
 
 def evaluated(element: Element, context: Context) -> ScriptConfig | None:
     """An `expression` that our language can evaluate, and nothing else. Its value goes into the resultVariable, if there is one."""
-    if any(names.vendor(element, name, baton=False) is not None for name in BINDINGS[:2]):
+    if any((names.vendor(element, name, baton=False) or "").strip() for name in BINDINGS[:2]):
         return None  # an expression beside them is reported as not read
     text = (context.attribute(element, "expression", *CAMUNDA_LIKE) or "").strip()
+    set_by_it = _SET.fullmatch(text)
+    if set_by_it is not None:  # what it does is what a result variable does
+        text = f"${{{set_by_it[3]}}}"
     try:
         expression = parse(text)
     except ExpressionError:
         return None  # `handler` says what it is instead
     if not text or _is_meant_for_a_handler(expression.tree, element, context):
         return None
-    variable = (_result_variable(element, context) or "").strip()
+    variable = (set_by_it[2] if set_by_it is not None else _result_variable(element, context) or "").strip()
     if len(variable) > MAX_NAME:
         context.problem(element, f"{named(element)} has too long a resultVariable", f"a name of at most {MAX_NAME} characters")
-    refuse_outputs(element, context, why="none: the value of an expression goes into the resultVariable")
-    return ScriptConfig(expression, variable, inputs=inputs(element, context))
+    return ScriptConfig(expression, variable, inputs=inputs(element, context), outputs=outputs(element, context))
 
 
 def _is_meant_for_a_handler(tree: Node, element: Element, context: Context) -> bool:
@@ -65,8 +68,8 @@ def _result_variable(element: Element, context: Context) -> str | None:
 def handler(element: Element, context: Context) -> str | None:
     """The name of the handler that stands for what the task calls; None, and a problem, where there is none."""
     for binding in BINDINGS:
-        if (text := context.attribute(element, binding, *CAMUNDA_LIKE)) is not None:
-            return name_of(binding, text.strip(), element, named(element), context)
+        if text := (context.attribute(element, binding, *CAMUNDA_LIKE) or "").strip():
+            return name_of(binding, text, element, named(element), context)
     return None
 
 

@@ -17,12 +17,14 @@ from engine.bpmn import (
     data,
     elements,
     global_tasks,
+    implicit,
     loops,
     multiple,
     names,
     operations,
     root_elements,
     support,
+    unconditional,
     unread,
 )
 from engine.bpmn.around import put_between
@@ -31,6 +33,7 @@ from engine.bpmn.context import Context, named
 from engine.bpmn.definition import BoundaryConfig, CatchConfig, EventGatewayConfig, Flow, Node, Problem, ProcessDefinition, ThrowConfig
 from engine.bpmn.file_checks import check_file
 from engine.bpmn.flags import check_flags
+from engine.bpmn.kinds import kind_of
 from engine.bpmn.names import BPMN, Element
 from engine.bpmn.noted import asked, note
 from engine.bpmn.references import Places, check_ids, name_flows, resolve_event_definitions
@@ -253,7 +256,7 @@ class _Process:
         self.table[key] = supported
         self.nodes[key] = Node(
             id=key,
-            kind=_kind(element, supported),
+            kind=kind_of(element, supported, config),
             name=(element.get("name") or "").strip(),
             parent=scope,
             documentation=_documentation(element),
@@ -263,7 +266,7 @@ class _Process:
             start_quantity=self._quantity(element, "startQuantity", supported),
             completion_quantity=self._quantity(element, "completionQuantity", supported),
             for_compensation=supported.activity and names.flag(element.get("isForCompensation"), default=False),
-            data_outputs=data.outputs(element, _kind(element, supported), self.context),
+            data_outputs=data.outputs(element, kind_of(element, supported, config), self.context),
             locals=data.locals_of(element, self.context) if supported.container else (),
         )
         if default := names.reference(element.get("default")):
@@ -398,6 +401,7 @@ class _Process:
                 default=self._default(key, outgoing[key]),
                 attached=tuple(attached.get(key, ())),
             )
+        unconditional.settle(self.nodes, self.flows, self.sources, self.context)
 
     def _default(self, key: str, outgoing: list[str]) -> str | None:
         default = self.defaults.get(key)
@@ -420,6 +424,7 @@ class _Process:
                 starts.setdefault(node.parent, []).append(key)
             elif isinstance(node.config, EventGatewayConfig) and node.config.begins and node.parent is None:
                 starts[None] += [self.flows[flow].target for flow in node.outgoing]  # each of its events starts an instance
+        implicit.add(starts, self.nodes)
         return {scope: tuple(found) for scope, found in starts.items()}
 
     def _event_subprocesses(self) -> dict[str | None, tuple[str, ...]]:
@@ -442,11 +447,6 @@ class _Process:
             if isinstance(node.config, ThrowConfig) and node.config.link is not None
         }
         return {key: catch for key, catch in throws.items() if catch is not None}
-
-
-def _kind(element: Element, supported: Supported) -> str:
-    by_event = supported.by_event if names.flag(element.get("triggeredByEvent"), default=False) else None
-    return by_event or supported.kind
 
 
 def _documentation(element: Element) -> str:

@@ -25,7 +25,7 @@ def handler(element: Element, what: str, name: str, context: Context) -> str:
 
 def variable(element: Element, where: str, why_not: str, name: str, context: Context) -> Compiled:
     """The variable `name` has the value of `where`; an instance that comes there without it has an incident that names it."""
-    context.warn(element, f"{where} {why_not}", f"a variable of the name {name!r}, which is read instead")
+    context.warn(element, f"{where} {why_not}".strip(), f"a variable of the name {name!r}, which is read instead")
     return value_of(name)
 
 

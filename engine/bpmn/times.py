@@ -280,6 +280,8 @@ def _cron(text: str, zone: str) -> CronTimer:
     if shown.lower() in _CRON_NAMES:
         return CronTimer(shown.lower(), zone)
     fields = shown.upper().split(" ")
+    if len(fields) == 7 and fields[6] in ("*", "?"):
+        fields.pop()  # Quartz's field of the year
     words = {word for field in fields for word in re.findall(r"[A-Z]+", field)}
     if len(fields) not in (5, 6) or not all(_CRON.fullmatch(field) for field in fields) or words - _CRON_WORDS:
         raise TimerError(f"expected a cycle R…/…, or cron of five fields (six with seconds first), found {text!r}")

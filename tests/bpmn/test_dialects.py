@@ -132,12 +132,20 @@ def test_the_result_variable_of_a_method_is_reported_as_a_handler_returns_its_va
         '<scriptTask id="x" camunda:resultVariable="b">{}<script>${a}</script></scriptTask>',
     ],
 )
-def test_output_parameters_of_an_expression_are_refused_and_not_dropped(node: str) -> None:
+def test_output_parameters_of_an_expression_are_kept(node: str) -> None:
     mapped = (
         "<extensionElements><camunda:inputOutput><camunda:outputParameter name='o'>${b}</camunda:outputParameter>"
         "</camunda:inputOutput></extensionElements>"
     )
-    assert only_problem(around(node.replace("{}", mapped))).what.endswith("'x' has output parameters")
+    found = config(around(node.replace("{}", mapped)))
+    assert isinstance(found, ScriptConfig)
+    assert [name for name, _ in found.outputs] == ["o"]
+
+
+def test_setting_a_variable_of_the_execution_is_a_result_variable() -> None:
+    found = config(task("""camunda:expression="${execution.setVariable('twice', amount * 2)}" """))
+    assert isinstance(found, ScriptConfig)
+    assert (found.result_variable, found.expression.evaluate({"amount": 4})) == ("twice", 8)
 
 
 # ---- what the standard itself says of who does the work

@@ -56,6 +56,12 @@ def test_a_task_whose_work_is_not_described_here_waits_for_a_handler_of_its_id(n
     assert warnings(data) == [(what, HANDLER.format("x"))]
 
 
+def test_an_empty_class_says_nothing() -> None:
+    data = around('<serviceTask id="x" camunda:class=" "/>')
+    assert config(data) == ServiceTaskConfig("handler", "x")
+    assert [what for what, _ in warnings(data)] == ["serviceTask 'x' says nowhere what it does", "the attribute camunda:class is not read"]
+
+
 def test_the_deployment_also_says_that_no_worker_knows_that_handler() -> None:
     from engine.bpmn.reader import read_files
 
@@ -260,3 +266,79 @@ def test_a_reference_to_no_error_is_its_code_in_a_vendors_file_and_refused_in_ot
     rest = data.partition(b">")[2]
     plain = b'<definitions xmlns="http://www.omg.org/spec/BPMN/20100524/MODEL">' + rest
     assert "boundaryEvent 'b' refers to the error 'GONE', which does not exist" in [each.what for each in read(plain).problems]
+
+
+# ---- gateways, users, message events, work items
+
+
+def gateway(tag: str, ways: str, attributes: str = "") -> bytes:
+    start = f'<startEvent id="s"/><sequenceFlow id="f1" sourceRef="s" targetRef="x"/><{tag} id="x" {attributes}/>'
+    return file_of(f'{start}{ways}<endEvent id="e"/><endEvent id="d"/>')
+
+
+OPEN = '<sequenceFlow id="{}" sourceRef="x" targetRef="{}"/>'
+IF = '<sequenceFlow id="{}" sourceRef="x" targetRef="{}"><conditionExpression>${{a}}</conditionExpression></sequenceFlow>'
+
+
+def test_the_one_way_out_of_an_exclusive_gateway_without_a_condition_is_the_default() -> None:
+    data = gateway("exclusiveGateway", OPEN.format("open", "e") + IF.format("shut", "d"))
+    assert definition(data).nodes["x"].default == "open"
+    what = "sequenceFlow 'open' has no condition and is one of several that leave exclusiveGateway 'x'"
+    assert warnings(data) == [(what, "a condition, or to be the default flow, as which it is read")]
+
+
+def test_of_several_ways_without_a_condition_each_is_a_variable() -> None:
+    for attributes, ways in (("", "ab"), ('default="d1"', "a")):
+        flows = "".join(OPEN.format(way, "e") for way in ways) + (OPEN.format("d1", "d") if attributes else "")
+        data = gateway("exclusiveGateway", flows, attributes)
+        conditions = [definition(data).flows[way].condition for way in ways]
+        assert [each and each.evaluate({way: True}) for each, way in zip(conditions, ways, strict=True)] == [True] * len(ways)
+        assert [why for _, why in warnings(data)][: len(ways)] == [VARIABLE.format(way) for way in ways]
+
+
+def test_a_way_out_of_an_inclusive_gateway_without_a_condition_is_always_taken() -> None:
+    data = gateway("inclusiveGateway", OPEN.format("open", "e") + IF.format("shut", "d"))
+    found = definition(data)
+    assert (found.flows["open"].condition, found.nodes["x"].default) == (None, None)
+    assert [why for _, why in warnings(data)] == ["a condition, or to be the default flow; it is taken always"]
+
+
+def test_who_a_bean_would_have_found_is_a_variable() -> None:
+    data = around('<userTask id="x" camunda:assignee="${people.findBoss(order)}" camunda:candidateGroups="sales, ${people.teams()}"/>')
+    found = config(data)
+    assert found.assignee.evaluate({"x.assignee": "bo"}) == "bo"
+    assert [each.evaluate({"x.candidateGroups": ["a", "b"]}) for each in found.candidate_groups] == ["sales", ["a", "b"]]
+    assert [why for _, why in warnings(data)] == [VARIABLE.format("x.assignee"), VARIABLE.format("x.candidateGroups")]
+
+
+@pytest.mark.parametrize("tag", ["intermediateThrowEvent", "endEvent"])
+def test_a_message_event_that_a_vendor_binds_to_work_is_done_as_a_send_task(tag: str) -> None:
+    bound = '<messageEventDefinition camunda:type="external" camunda:topic="mail"/>'
+    thrown = around(f'<intermediateThrowEvent id="x">{bound}</intermediateThrowEvent>')
+    ended = around('<userTask id="x"/>').replace(b'<endEvent id="e"/>', f'<endEvent id="e">{bound}</endEvent>'.encode())
+    data, key = (ended, "e") if tag == "endEvent" else (thrown, "x")
+    node = definition(data).nodes[key]
+    assert (node.kind, node.config) == ("send_task", ServiceTaskConfig("external", "mail"))
+    assert warnings(data) == []
+
+
+def test_a_work_item_of_jbpm_is_a_handler_and_no_abstract_task() -> None:
+    data = around('<task id="x" xmlns:tns="http://www.jboss.org/drools" tns:taskName="Email"/>')
+    node = definition(data).nodes["x"]
+    assert (node.kind, node.config) == ("service_task", ServiceTaskConfig("handler", "Email"))
+    assert warnings(data) == [("task 'x' is the work item 'Email', which is not run", HANDLER.format("Email"))]
+
+
+def test_a_result_that_a_call_keeps_for_itself_is_said_not_to_be_kept() -> None:
+    kept = '<extensionElements><camunda:out source="a" target="b" local="true"/></extensionElements>'
+    data = around(f'<callActivity id="x" calledElement="q">{kept}</callActivity>')
+    assert config(data).results == ()
+    assert warnings(data)[0][0] == "callActivity 'x' keeps a result local, where nothing is left that could see it"
+
+
+def test_a_subprocess_without_a_start_event_begins_with_all_that_no_flow_leads_to() -> None:
+    inside = '<userTask id="a"/><task id="b"/><sequenceFlow id="g" sourceRef="a" targetRef="c"/><task id="c"/>'
+    assert definition(around(f'<subProcess id="x">{inside}</subProcess>')).starts["x"] == ("a", "b")
+    data = around('<subProcess id="x"/>')
+    assert definition(data).starts["x"] == ()
+    assert warnings(data) == [("subProcess 'x' holds nothing that begins", "a start event, or an activity; it is done at once")]

@@ -136,7 +136,7 @@ def _results(element: Element, context: Context) -> tuple[tuple[tuple[str, Expre
     for child in context.extensions(element, "out"):
         if names.flag(child.get("local"), default=False):
             what = f"{named(element)} keeps a result local, where nothing is left that could see it"
-            context.problem(child, what, "camunda:out without local")
+            context.warn(child, what, "camunda:out without local; it is not kept")
         elif child.get("variables") is not None:
             every = bool(_all(child, element, context)) or every
         else:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from engine.bpmn.context import Context
-from engine.bpmn.definition import EndConfig
+from engine.bpmn.definition import EndConfig, ScriptConfig, ServiceTaskConfig
 from engine.bpmn.elements import events, throwing
 from engine.bpmn.names import Element
 from engine.bpmn.support import Supported, register
@@ -16,7 +16,9 @@ def register_all() -> None:
         register("endEvent", supported, event=f"{event}EventDefinition")
 
 
-def parse(element: Element, context: Context) -> EndConfig:
+def parse(element: Element, context: Context) -> EndConfig | ServiceTaskConfig | ScriptConfig:
+    if (work := throwing.bound(element, context)) is not None:
+        return work
     return EndConfig(
         terminate=events.definition_of(element, "terminateEventDefinition") is not None,
         message=throwing.thrown_message(element, context),

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from engine.bpmn import message_flows, names
+from engine.bpmn import message_flows, names, stand_ins
 from engine.bpmn.context import MAX_NAME, Context, named
 from engine.bpmn.definition import DecisionConfig, MessageConfig, ReceiveTaskConfig, ScriptConfig, ServiceTaskConfig
 from engine.bpmn.elements import business_rule, events, service_task, throwing
 from engine.bpmn.languages import FEEL, JUEL, named_language
-from engine.bpmn.mappings import inputs, refuse_outputs
-from engine.bpmn.names import CAMUNDA_LIKE, ZEEBE, Element
+from engine.bpmn.mappings import inputs, outputs
+from engine.bpmn.names import CAMUNDA_LIKE, JBPM, ZEEBE, Element
 from engine.bpmn.support import Supported, register
 from engine.expressions import Expression
 
 
 def register_all() -> None:
-    register("task", Supported("task", "activity", parse_nothing, conditional=True))
+    register("task", Supported("task", "activity", parse_task, conditional=True))
     register("manualTask", Supported("manual_task", "activity", parse_nothing, conditional=True))
     register("sendTask", Supported("send_task", "activity", parse_send, conditional=True))
     register("receiveTask", Supported("receive_task", "activity", parse_receive, conditional=True))
@@ -24,6 +24,15 @@ def register_all() -> None:
 
 def parse_nothing(element: Element, context: Context) -> None:
     """Abstract and manual tasks do nothing that an engine could see (10.3.3.5): they have no configuration."""
+
+
+def parse_task(element: Element, context: Context) -> ServiceTaskConfig | None:
+    """A task of no type is abstract; with a `drools:taskName` it is a work item of jBPM, which a handler of that name does."""
+    name = " ".join((context.attribute(element, "taskName", JBPM) or "").split())
+    if not name:
+        return None
+    stand_ins.handler(element, f"{named(element)} is the work item {name!r}, which is not run", name, context)
+    return service_task.configured(element, ("handler", name), context)
 
 
 def parse_send(element: Element, context: Context) -> ServiceTaskConfig | ScriptConfig | MessageConfig | None:
@@ -89,8 +98,7 @@ def _evaluated(element: Element, expression: Expression | None, variable: str | 
         context.problem(element, f"{named(element)} has too long a resultVariable", f"a name of at most {MAX_NAME} characters")
     if not variable:
         context.warn(element, f"{named(element)} has no resultVariable: its value is kept nowhere", "the name of a variable, or no script")
-    refuse_outputs(element, context, why="none: the value of an expression goes into the resultVariable")
-    return ScriptConfig(expression, variable, inputs=inputs(element, context))
+    return ScriptConfig(expression, variable, inputs=inputs(element, context), outputs=outputs(element, context))
 
 
 def _language(element: Element, text: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from engine.bpmn.context import Context
-from engine.bpmn.definition import ThrowConfig
+from engine.bpmn.definition import ScriptConfig, ServiceTaskConfig, ThrowConfig
 from engine.bpmn.elements import events, throwing
 from engine.bpmn.names import Element
 from engine.bpmn.support import Supported, register
@@ -16,7 +16,9 @@ def register_all() -> None:
         register("intermediateThrowEvent", supported, event=f"{event}EventDefinition")
 
 
-def parse(element: Element, context: Context) -> ThrowConfig:
+def parse(element: Element, context: Context) -> ThrowConfig | ServiceTaskConfig | ScriptConfig:
+    if (work := throwing.bound(element, context)) is not None:
+        return work
     return ThrowConfig(
         message=throwing.thrown_message(element, context),
         signal=throwing.thrown_signal(element, context),

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from engine.bpmn import names
+from engine.bpmn import connectors, names
 from engine.bpmn.context import MAX_NAME, Context, named
-from engine.bpmn.definition import MessageConfig, Sent, SignalConfig
-from engine.bpmn.elements import events
+from engine.bpmn.definition import MessageConfig, ScriptConfig, Sent, ServiceTaskConfig, SignalConfig
+from engine.bpmn.elements import events, service_task
 from engine.bpmn.mappings import inputs
 from engine.bpmn.names import CAMUNDA_LIKE, Element
 from engine.bpmn.times import DurationTimer, TimerError, parse_timer
@@ -35,6 +35,16 @@ def thrown_signal(event: Element, context: Context) -> SignalConfig | None:
     name, sends = _signal_name(event, definition, context), _sent(event, definition, context)
     context.report_unread(definition)
     return None if name is None else SignalConfig(name, sends)
+
+
+def bound(event: Element, context: Context) -> ServiceTaskConfig | ScriptConfig | None:
+    """Work that a vendor's attributes of the messageEventDefinition name: such an event is done as a send task is (10.3.3.2)."""
+    definition = events.definition_of(event, "messageEventDefinition")
+    if definition is None or not (service_task.is_bound(definition, context) or connectors.of(definition, context)):
+        return None
+    found = service_task.parse(definition, context)
+    context.report_unread(definition)
+    return found
 
 
 def thrown_message(event: Element, context: Context) -> MessageConfig | None:

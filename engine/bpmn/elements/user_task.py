@@ -45,7 +45,7 @@ def parse(element: Element, context: Context) -> UserTaskConfig:
 
 def _one(element: Element, name: str, zeebe: Element | None, context: Context) -> Expression | None:
     where = f"{name} of {named(element)}"
-    given = context.expression(element, context.attribute(element, name), where)
+    given = context.expression(element, context.attribute(element, name), where, instead=f"{element.get('id')}.{name}")
     if given is None and zeebe is not None:
         return context.zeebe(element, zeebe.get(name), where)
     return given
@@ -53,7 +53,7 @@ def _one(element: Element, name: str, zeebe: Element | None, context: Context) -
 
 def _many(element: Element, name: str, zeebe: Element | None, context: Context) -> tuple[Expression, ...]:
     where = f"{name} of {named(element)}"
-    given = context.expressions(element, context.attribute(element, name), where)
+    given = context.expressions(element, context.attribute(element, name), where, instead=f"{element.get('id')}.{name}")
     text = zeebe.get(name) if zeebe is not None else None
     if given or text is None:
         return given

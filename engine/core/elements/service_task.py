@@ -101,14 +101,17 @@ def _made(
 
 
 def _evaluate(run: Run, token: Token, node: Node, script: ScriptConfig) -> None:
-    """The value becomes the result variable, where there is one (scripts always have one)."""
-    names = run.names(token.scope, inputs_of(run, token, script.inputs))
+    """The value becomes the result variable, where there is one; the outputs see it and the inputs."""
+    given = inputs_of(run, token, script.inputs)
     try:
-        value = typed(script.expression.evaluate(names))
+        value = typed(script.expression.evaluate(run.names(token.scope, given)))
     except TypeError as error:
         raise CannotGoOn("expression", f"the expression of {node.name or node.id}: {error}") from error
-    if script.result_variable:
-        run.assign(token.scope, outward(run, token.scope, node, {script.result_variable: value}), node.id)
+    result = {script.result_variable: value} if script.result_variable else {}
+    if script.outputs:
+        result |= _made(run, token, node, script.outputs, {**typed_inputs(given), **result})
+    if result:
+        run.assign(token.scope, outward(run, token.scope, node, result), node.id)
 
 
 register("service_task", ServiceTask())

@@ -1,4 +1,7 @@
-"""Embedded subprocess (10.3.5, 13.3.4): a scope of its own, done when its last token is gone."""
+"""Embedded subprocess (10.3.5, 13.3.4): a scope of its own, done when its last token is gone.
+
+Without a start event all begin in it that no flow leads to (10.5.2).
+"""
 
 from engine.bpmn.definition import Node, SubprocessConfig
 from engine.core.activity import Activity
@@ -6,7 +9,7 @@ from engine.core.data import declare
 from engine.core.event_subprocesses import listen
 from engine.core.reading import inputs_of, typed_inputs
 from engine.core.registry import register
-from engine.core.run import CannotGoOn, Run
+from engine.core.run import Run
 from engine.core.state import Token
 
 
@@ -14,16 +17,24 @@ class Subprocess(Activity):
     holds_scope = True
 
     def begin(self, run: Run, token: Token, node: Node) -> None:
-        starts = token.scope.definition.starts.get(node.id, ())
-        if len(starts) != 1:
-            raise CannotGoOn("unsupported", f"subprocess {node.name or node.id}: expected one start event, found {len(starts)}")
+        nodes = token.scope.definition.nodes
+        starts = [nodes[key] for key in token.scope.definition.starts.get(node.id, ())]
+        if not starts:  # nothing lies in it
+            run.leave(token)
+            return
         config = node.config if isinstance(node.config, SubprocessConfig) else SubprocessConfig()
         inputs = typed_inputs(inputs_of(run, token, config.inputs))
         scope = run.add_scope(token.scope, token, node.id)
         run.assign_here(scope, inputs, node.id)
         declare(run, scope, node)
         listen(run, scope)
-        run.begin_at(scope, starts[0])
+        if starts[0].kind == "start_event":
+            run.begin_at(scope, starts[0].id)
+            return
+        begun = [(run.spawn(scope, start.id), start) for start in starts]  # first all: one that ends must not end the scope
+        for inner, start in begun:
+            if inner.alive:
+                run.enter(inner, start)
 
     def scope_emptied(self, run: Run, owner: Token, node: Node) -> None:
         run.leave(owner)

@@ -73,7 +73,7 @@ def _continuation(element: Element, node: Node, flags: Sequence[str], context: C
     asked = [tag for flag in flags if (tag := _tag(element, flag)) and names.flag(str(element.attrib[tag]), default=False)]
     own_job = isinstance(node.config, ServiceTaskConfig) and node.config.work in ("handler", "external")
     for flag in flags:
-        if (tag := _tag(element, flag)) and (placed or tag not in asked):
+        if (tag := _tag(element, flag)) and (placed if tag in asked else names.is_flag(str(element.attrib[tag]))):
             element.get(tag)
     if not asked or not placed:
         return ()

@@ -21,7 +21,7 @@ from engine.expressions import Expression, ExpressionError, UnknownCall, as_vari
 from engine.expressions.parse import Compiled
 
 MAX_REPORTED = 1_000  # problems of one file, and warnings; a person reads fewer
-MAX_NAMED = 50  # names of what lies in an element that is not read
+MAX_NAMED = 200  # names of what lies in an element that is not read
 MAX_NAME = 255  # characters of ids, message names, topics: they are parts of index keys
 
 

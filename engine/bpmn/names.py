@@ -115,6 +115,11 @@ def extensions(element: Element) -> Iterator[Element]:
         yield from elements(holder)
 
 
+def is_flag(value: str) -> bool:
+    """Whether a text is an xs:boolean."""
+    return value.strip() in ("true", "false", "1", "0")
+
+
 def flag(value: str | None, *, default: bool) -> bool:
     """An xs:boolean; anything that is none counts as the default (the checks name it)."""
     match (value or "").strip():

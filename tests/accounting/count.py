@@ -23,6 +23,7 @@ PREFIXES = {
     "http://operaton.org/schema/1.0/bpmn": "operaton",
     "http://flowable.org/bpmn": "flowable",
     "http://activiti.org/bpmn": "activiti",
+    "http://www.jboss.org/drools": "drools",
 }
 PLACEHOLDER = "__targetRef_placeholder"
 

@@ -13,7 +13,7 @@ from tests.accounting.count import count_parts
 from tests.accounting.drawing import BPMN, DIAGRAMS
 
 NAMESPACES = ("", "{urn:of-nobody}", f"{{{BPMN}}}", "{http://camunda.org/schema/1.0/bpmn}", "{http://flowable.org/bpmn}")
-TOGETHER = 40  # at a time: a warning about an element that is not read names fifty parts of it
+TOGETHER = 100  # at a time: a warning about an element that is not read names two hundred parts of it
 VALUE = "nobodys-value"
 SAMPLES = 2  # of each attribute of each element
 

@@ -1,4 +1,4 @@
-"""python -m tests.accounting FOLDER [--json FILE] [--unknown] [--effect]"""
+"""python -m tests.accounting FOLDER [--json FILE] [--unknown] [--effect] [--import]"""
 
 from __future__ import annotations
 
@@ -9,8 +9,12 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 
+from playwright.sync_api import sync_playwright
+
 from tests.accounting.count import Counted, count
+from tests.accounting.imports import NO_DRAWING, import_all, text_of
 from tests.accounting.probe import read_and_without_effect, unknown_that_goes_unnoticed
+from tests.browser.conftest import chromium_path
 
 ENDINGS = (".bpmn", ".bpmn20.xml", ".bpmn2")
 SHOWN = 20
@@ -37,9 +41,25 @@ def main(arguments: list[str]) -> int:
     if asked.effect:
         without = read_and_without_effect([files[file] for file in accepted])
         _list("read, and another value changes nothing", [f"{what} ({tried} tried)" for what, tried in sorted(without.items())])
+    if asked.imported:
+        left += _imported({file: files[file] for file in accepted})
     if asked.json is not None:
         asked.json.write_text(json.dumps({"left": left, "files": [asdict(each) for each in counted]}, indent=1) + "\n", encoding="utf-8")
     return 1 if left else 0
+
+
+def _imported(files: dict[str, bytes]) -> list[str]:
+    """What bpmn-js cannot show. A file without a drawing is no error of its author's, and counted apart."""
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium_path(), args=["--no-sandbox"])
+        said = import_all(browser, {file: text_of(content) for file, content in files.items()})
+        browser.close()
+    errors = {file: each.error for file, each in said.items() if each.error is not None}
+    undrawn = [file for file, error in errors.items() if error == NO_DRAWING]
+    wrong = [f"{file}: {error}" for file, error in errors.items() if error != NO_DRAWING]
+    print(f"bpmn-js: {len(files) - len(errors)} imported, {len(undrawn)} without a drawing")
+    _list("bpmn-js cannot import", wrong)
+    return wrong
 
 
 def _asked(arguments: list[str]) -> argparse.Namespace:
@@ -47,6 +67,7 @@ def _asked(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--json", type=Path, help="write every count there")
     parser.add_argument("--unknown", action="store_true", help="add what nobody knows to each accepted file: each must be reported")
+    parser.add_argument("--import", dest="imported", action="store_true", help="let bpmn-js import each accepted file, in Chromium")
     parser.add_argument("--effect", action="store_true", help="change what was read: what has no effect is listed, to be looked at")
     return parser.parse_args(arguments)
 

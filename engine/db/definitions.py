@@ -117,6 +117,9 @@ def _place(conn: psycopg.Connection[Any], tenant_id: str, key: str) -> tuple[str
     return info.host, info.port, info.dbname, tenant_id, key
 
 
+CLOCKS = ("now", "today", "dateTime")  # what expressions call the time
+
+
 def asks_the_time(conn: psycopg.Connection[Any], definition_id: UUID) -> bool:
     """`reads_clock` of a definition that is kept, worked out once. One that today's rules refuse: yes."""
     found = _clocks.get(definition_id)
@@ -134,7 +137,7 @@ def asks_the_time(conn: psycopg.Connection[Any], definition_id: UUID) -> bool:
 def reads_clock(definition: ProcessDefinition) -> bool:
     """Whether a step of this process may need the time of now: timers, due dates, or an expression that names it.
 
-    In doubt yes: any text with "now" in it counts, and so does whatever may be called.
+    In doubt yes: any text with "now", "today" or "dateTime" in it counts, and so does whatever may be called.
     """
     if any(node.kind == "call_activity" or isinstance(node.config, DecisionConfig) for node in definition.nodes.values()):
         return True
@@ -142,7 +145,11 @@ def reads_clock(definition: ProcessDefinition) -> bool:
 
 
 def _names_now(part: Any) -> bool:
-    return "now" in getattr(part, "text", "") or getattr(part, "due", None) is not None or getattr(part, "follow_up", None) is not None
+    return (
+        any(word in getattr(part, "text", "") for word in CLOCKS)
+        or getattr(part, "due", None) is not None
+        or getattr(part, "follow_up", None) is not None
+    )
 
 
 def _parts(value: Any) -> Iterator[Any]:

@@ -266,6 +266,9 @@ def test_what_was_started_before_is_refused_once_it_is_not_active(conn: psycopg.
         (catch(after="PT1H"), True),
         (catch(on="PAID"), False),
         (service(inputs={"at": "${now}"}), True),
+        (service(inputs={"at": "${dateTime().plusDays(2)}"}), True),
+        (user("", about=parse("= string(today())", language="feel")), True),
+        (user("", about=parse("= string length(name)", language="feel")), False),
     ],
 )
 def test_only_processes_that_do_not_ask_for_the_time_are_started_by_memory(element: object, reads: bool) -> None:

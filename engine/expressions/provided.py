@@ -6,14 +6,14 @@ The time is the engine's (R11): the moment of the command that evaluates.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from decimal import Decimal
 from typing import Any
 
 from engine.expressions import limits
 from engine.expressions.errors import ExpressionError, LimitExceeded
 from engine.expressions.methods.method import Method
-from engine.expressions.values import Scope, shown
+from engine.expressions.values import Scope, shown, storable
 
 
 def _about(name: str) -> Callable[[Scope], Any]:
@@ -36,9 +36,26 @@ def _from_json(scope: Scope, value: Any) -> Any:
         raise LimitExceeded(f"expected JSON of at most {limits.TEXT_LENGTH} characters, found {len(value)}")
     scope.spend(len(value) // 20)
     try:
-        return json.loads(value, parse_float=Decimal, parse_int=_integer, parse_constant=_no_number)
+        found = json.loads(value, parse_float=Decimal, parse_int=_integer, parse_constant=_no_number)
     except ValueError as error:
         raise ExpressionError(f"expected JSON, found {shown(value)}: {error}") from error
+    if "\\u" in value and any(storable(text) is None for text in _texts(found)):
+        raise ExpressionError(f"expected JSON without NUL and halves of surrogate pairs, found {shown(value)}")
+    return found
+
+
+def _texts(value: Any) -> Iterator[str]:
+    """The strings and keys in a value."""
+    stack = [value]
+    while stack:
+        match stack.pop():
+            case str() as text:
+                yield text
+            case list() as items:
+                stack.extend(items)
+            case dict() as entries:
+                stack.extend(entries)
+                stack.extend(entries.values())
 
 
 def _integer(digits: str) -> int:

@@ -73,7 +73,7 @@ def _one(text: str, at: int) -> tuple[Token, int]:
     if number := _NUMBER.match(text, at):
         return Token("literal", _number(number[0], at), at), number.end()
     if name := _NAME.match(text, at):
-        end = _end_of_name(text, name.end())
+        end = end_of_name(text, name.end())
         word = text[at:end]
         if word in CONSTANTS:
             return Token("literal", CONSTANTS[word], at, word), end
@@ -86,7 +86,7 @@ def _one(text: str, at: int) -> tuple[Token, int]:
     raise ExpressionSyntaxError(f"expected a value or an operator, found {text[at]!r}{_hint(text, at)}", position=at)
 
 
-def _end_of_name(text: str, at: int) -> int:
+def end_of_name(text: str, at: int) -> int:
     """Letters are followed by marks in many scripts, and in decomposed text (NFD); they are no letters to `re`."""
     while at < len(text) and text[at] > "\x7f" and category(text[at]) in ("Mn", "Mc"):
         at = _REST.match(text, at + 1).end()  # type: ignore[union-attr]  # it matches nothing, too

@@ -257,6 +257,16 @@ def bounded(value: str, scope: Scope) -> str:
     return value
 
 
+def storable(value: str) -> str | None:
+    """The text with pairs of surrogates joined to the sign that they stand for; None if it has half a pair or NUL, which nothing stores."""
+    if value.isascii():
+        return None if "\x00" in value else value
+    try:
+        return None if "\x00" in value else value.encode("utf-16", "surrogatepass").decode("utf-16")
+    except UnicodeDecodeError:
+        return None
+
+
 def too_long(length: int) -> str:
     raise LimitExceeded(f"expected a text of at most {limits.TEXT_LENGTH} characters, found {length}")
 

@@ -100,6 +100,8 @@ JUEL: list[tuple[str, str, str]] = [
     ("JSON that is deep", "JSON(brackets)", LIMIT),
     ("JSON that is long", "JSON(long_json)", LIMIT),
     ("JSON with a long number", "JSON(digits_json)", LIMIT),
+    ("JSON with half of a surrogate pair", "JSON('[\"\\\\ud800\"]')", VALUE),
+    ("JSON with NUL", "JSON('{\"\\\\u0000\": 1}')", VALUE),
     # trees
     ("brackets", "(" * 5_000 + "1" + ")" * 4_000, LIMIT),
     ("signs", "-" * 5_000 + "1", LIMIT),

@@ -299,6 +299,7 @@ PROVIDED = [
     ("JSON(list_text).size()", 3),
     ("JSON('\"x\"')", "x"),
     ("JSON('1.50')", D("1.50")),
+    (r"JSON('\"\\ud83d\\udc4d\"')", "👍"),
     ("S(order).prop('total').numberValue() > 99", True),
     ("S(order) == order", True),
     ("S(colours).elements().size()", 4),

@@ -9,6 +9,8 @@ from typing import Any
 
 from engine.expressions import limits
 from engine.expressions.errors import ExpressionSyntaxError, LimitExceeded
+from engine.expressions.tokens import end_of_name
+from engine.expressions.values import storable
 
 SIGNS = ("**", "..", "->", "<=", ">=", "!=", "<", ">", "=", "+", "-", "*", "/", "(", ")", "[", "]", "{", "}", ",", ":", ".", "?", "@", "'")
 # Not the beginning of a name (rule 30), and the end of one that is not known otherwise.
@@ -64,7 +66,8 @@ def _one(text: str, at: int) -> Token:
     if number := _NUMBER.match(text, at):
         return Token("number", number[0], _number(number[0], at), at, number.end())
     if word := _WORD.match(text, at):
-        return Token("word", word[0], word[0], at, word.end())
+        end = end_of_name(text, word.end())
+        return Token("word", text[at:end], text[at:end], at, end)
     for sign in SIGNS:
         if text.startswith(sign, at):
             if text.startswith("/*", at):
@@ -85,7 +88,10 @@ def _string(text: str, at: int) -> Token:
     found = _STRING.match(text, at)
     if not found:
         raise ExpressionSyntaxError('expected a closing ", found the end of the text', position=at)
-    return Token("string", found[0], _ESCAPE.sub(_unescaped, found[0][1:-1]), at, found.end())
+    value = storable(_ESCAPE.sub(_unescaped, found[0][1:-1]))  # two escapes may be the halves of one sign
+    if value is None:
+        raise ExpressionSyntaxError("expected a text without NUL and halves of surrogate pairs, found one", position=at)
+    return Token("string", found[0], value, at, found.end())
 
 
 def _unescaped(found: re.Match[str]) -> str:

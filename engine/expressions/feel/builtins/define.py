@@ -84,7 +84,7 @@ def _exact(kinds: Sequence[str]) -> tuple[Any, ...] | None:
 
 def _checked(name: str, ways: Sequence[str], readings: Sequence[_Reading], written: Written) -> Written:
     def call(scope: Scope, *arguments: Any) -> Any:
-        scope.spend(1)
+        scope.spend(1 + sum(len(argument) // 64 for argument in arguments if isinstance(argument, (list, tuple))))
         for reading in readings:
             accepted = reading.accept(arguments)
             if accepted is None:

@@ -81,7 +81,11 @@ def _check_handlers(structure: Structure) -> None:
             structure.problem(key, what, "no flow: compensation boundary events lead to it")
         elif key not in led_to:
             why = "an association from a compensation boundary event of the same scope"
-            structure.problem(key, "is for compensation, and no compensation boundary event leads to it", why)
+            what = "is for compensation, and no compensation boundary event leads to it"
+            if structure.context.by_a_vendor:  # who run such a process, and never this activity
+                structure.context.warn(structure.sources[key], f"{named(structure.sources[key])} {what}", f"{why}; it never runs")
+            else:
+                structure.problem(key, what, why)
         if getattr(node.config, "instantiate", False):
             structure.problem(key, "is for compensation and starts instances", "instantiate false")
 

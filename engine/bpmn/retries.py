@@ -26,6 +26,8 @@ def parse_retry(text: str) -> Retry:
         return Retry(None, _attempts(int(stripped[:6]), text))
     if cycle := _CYCLE.fullmatch(stripped):
         _check_wait(cycle[2])
+        if not int(cycle[1]):  # not repeated, to Camunda 7: one attempt
+            return Retry(f"R1/{cycle[2]}", 1)
         return Retry(stripped, _attempts(int(cycle[1]), text))
     waits = stripped.split(",")
     for wait in waits:

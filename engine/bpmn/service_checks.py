@@ -140,5 +140,5 @@ def _calls(whole: Whole) -> None:
                 whole.problem(call, f"has other {tag}s than {named(called)}", "as many, of the same items, in the same order")
 
 
-STRICT: tuple[Rule, ...] = (_operations,)
-RULES: tuple[Rule, ...] = (_kinds, _messages_of_tasks, _services, _bindings, _callable, _calls)
+STRICT: tuple[Rule, ...] = (_operations, _messages_of_tasks, _services)
+RULES: tuple[Rule, ...] = (_kinds, _bindings, _callable, _calls)

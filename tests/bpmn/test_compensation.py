@@ -94,9 +94,6 @@ ON_X += '<association id="lx" sourceRef="ux" targetRef="hx"/>'
             id="a flow out of the handler",
         ),
         pytest.param(
-            steps(more=HANDLER, end='<endEvent id="e"/>'), "h", "no compensation boundary event leads to it", id="a lonely handler"
-        ),
-        pytest.param(
             steps(end='<endEvent id="e"><compensateEventDefinition activityRef="z"/></endEvent>'),
             "e",
             "'z', which does not exist",

@@ -342,3 +342,60 @@ def test_a_subprocess_without_a_start_event_begins_with_all_that_no_flow_leads_t
     data = around('<subProcess id="x"/>')
     assert definition(data).starts["x"] == ()
     assert warnings(data) == [("subProcess 'x' holds nothing that begins", "a start event, or an activity; it is done at once")]
+
+
+@pytest.mark.parametrize("called", ["", "<extensionElements><zeebe:calledElement/></extensionElements>"])
+def test_a_call_activity_that_calls_nothing_calls_the_process_of_its_id(called: str) -> None:
+    data = around(f'<callActivity id="x">{called}</callActivity>')
+    assert config(data).process.evaluate({}) == "x"
+    assert ("callActivity 'x' says nowhere what it calls", "a process of the id 'x', which is called instead") in warnings(data)
+
+
+def test_an_event_that_throws_a_message_and_names_none_sends_that_of_its_id() -> None:
+    data = around('<intermediateThrowEvent id="x"><messageEventDefinition/></intermediateThrowEvent>')
+    assert config(data).message.name.evaluate({}) == "x"
+    assert warnings(data) == [("intermediateThrowEvent 'x' names no message", "a message of the name 'x', which is read instead")]
+    caught = around('<intermediateCatchEvent id="x"><messageEventDefinition/></intermediateCatchEvent>')
+    assert only_problem(caught).what == "intermediateCatchEvent 'x' names no message"
+
+
+def test_a_retry_of_no_repetition_is_one_attempt() -> None:
+    cycle = "<extensionElements><camunda:failedJobRetryTimeCycle>R0/PT1S</camunda:failedJobRetryTimeCycle></extensionElements>"
+    found = config(around(f'<serviceTask id="x" baton:handler="h">{cycle}</serviceTask>'))
+    assert (found.retry, found.max_attempts) == ("R1/PT1S", 1)
+
+
+def test_an_activity_for_compensation_that_nothing_leads_to_is_warned_about_in_a_vendors_file() -> None:
+    data = around('<userTask id="x"/>', more='<userTask id="undo" isForCompensation="true"/>')
+    ((what, why),) = warnings(data)
+    assert what == "userTask 'undo' is for compensation, and no compensation boundary event leads to it"
+    assert why.endswith("it never runs")
+
+
+JBPM = 'xmlns:drools="http://www.jboss.org/drools"'
+
+
+@pytest.mark.parametrize(
+    ("tag", "text", "time"),
+    [
+        ("timeDuration", "500ms", "PT0.5S"),
+        ("timeDuration", " 1d2h30m ", "PT95400S"),
+        ("timeCycle", "2s###2s", "R/PT2S"),
+        ("timeCycle", "1m", "R/PT60S"),
+    ],
+)
+def test_the_times_of_jbpm_are_read_in_its_files(tag: str, text: str, time: str) -> None:
+    timer = f"<timerEventDefinition><{tag}>{text}</{tag}></timerEventDefinition>"
+    catch = around(f'<intermediateCatchEvent id="x" {JBPM}>{timer}</intermediateCatchEvent>')
+    assert config(catch).timer.expression.evaluate({}) == time
+    assert only_problem(around(f'<intermediateCatchEvent id="x">{timer}</intermediateCatchEvent>')).what.endswith(f"found {text.strip()!r}")
+
+
+def test_a_cycle_of_jbpm_whose_first_wait_is_another_is_refused() -> None:
+    timer = "<timerEventDefinition><timeCycle>1s###2s</timeCycle></timerEventDefinition>"
+    assert "found '1s###2s'" in only_problem(around(f'<intermediateCatchEvent id="x" {JBPM}>{timer}</intermediateCatchEvent>')).what
+
+
+def test_a_correlation_subscription_is_said_not_to_be_read() -> None:
+    data = around('<userTask id="x"/>', more='<correlationSubscription id="c" correlationKeyRef="k"/>')
+    assert [what for what, _ in warnings(data)] == ["the element correlationSubscription is not read"]

@@ -22,8 +22,8 @@ def folder(tmp_path: Path) -> Path:
     for name, content in {
         "fine.bpmn": around('<userTask id="x"/>'),
         "java.bpmn20.xml": around('<serviceTask id="x" camunda:class="a.B"/>'),
-        "deeper/nothing.bpmn2": around('<callActivity id="x"/>'),
-        "deeper/Nothing_more.BPMN": around('<callActivity id="x" name="What"/><task id="y" startQuantity="0"/>'),
+        "deeper/nothing.bpmn2": around('<callActivity id="x" camunda:caseRef="c"/>'),
+        "deeper/Nothing_more.BPMN": around('<callActivity id="x" camunda:caseRef="c" name="What"/><task id="y" startQuantity="0"/>'),
         "drawn.bpmn": drawn,
         "no.bpmn": b"<definitions",
         "testInvalidTask.bpmn": around('<userTask id="x" startQuantity="0"/>'),
@@ -44,7 +44,7 @@ def test_every_file_is_counted_and_the_reasons_stand_beside_their_numbers(folder
     lines = result.output.splitlines()
     assert lines[0] == "7 files: 1 accepted, 1 accepted with warnings, 5 refused, 0 crashed"
     assert lines[1] == "executable and well-formed: 4, accepted 2 (50.0 %)"
-    assert "    2 (2 executable)  callActivity … says nowhere what it calls" in lines
+    assert "    2 (2 executable)  callActivity … has the attribute caseRef" in lines
     told = json.loads(report.read_text())
     assert {each["file"]: (each["verdict"], each["counts"]) for each in told["files"]} == {
         "fine.bpmn": ("accepted", True),

@@ -7,10 +7,11 @@ from engine.bpmn.context import MAX_NAME, Context, named
 from engine.bpmn.definition import CallConfig
 from engine.bpmn.names import CAMUNDA_LIKE, ZEEBE, Element
 from engine.bpmn.support import Supported, register
-from engine.expressions import Expression
+from engine.expressions import Expression, constant
 from engine.expressions.parse import Compiled
 
 BINDINGS = ("latest", "deployment", "version")
+ELSEWHERE = ("caseRef", "variableMappingClass", "variableMappingDelegateExpression")  # what is not here, and what Java maps
 MAPPED = 'source or sourceExpression with target, or variables="all"'
 
 
@@ -44,13 +45,11 @@ def parse(element: Element, context: Context) -> CallConfig | None:
 def _process(element: Element, context: Context) -> Expression | None:
     """`calledElement`: the id of a process, written as a QName or not, or an expression."""
     text = (element.get("calledElement") or "").strip()
-    for name in ("caseRef", "variableMappingClass", "variableMappingDelegateExpression"):
-        if context.attribute(element, name) is not None:
-            context.problem(element, f"{named(element)} has the attribute {name}", "calledElement, with camunda:in and camunda:out")
+    elsewhere = [name for name in ELSEWHERE if context.attribute(element, name) is not None]
+    for name in elsewhere:
+        context.problem(element, f"{named(element)} has the attribute {name}", "calledElement, with camunda:in and camunda:out")
     if not text:
-        why = "calledElement, or zeebe:calledElement with a processId: the id of the process or global task that is called"
-        context.problem(element, f"{named(element)} says nowhere what it calls", why)
-        return None
+        return None if elsewhere else _of_its_id(element, context)
     prefix, _, name = text.partition(":")
     text = name if name and prefix in element.nsmap and "{" not in text else text
     return _short(element, context.expression(element, text, _where(element), instead=element.get("id")), context)
@@ -59,8 +58,14 @@ def _process(element: Element, context: Context) -> Expression | None:
 def _zeebe_process(element: Element, zeebe: Element, context: Context) -> Expression | None:
     found = context.zeebe(zeebe, zeebe.get("processId"), _where(element))
     if not (zeebe.get("processId") or "").strip():
-        context.problem(element, f"{named(element)} says nowhere what it calls", "a processId in its zeebe:calledElement")
+        return _of_its_id(element, context)
     return _short(element, found, context)
+
+
+def _of_its_id(element: Element, context: Context) -> Expression:
+    key = str(element.get("id"))
+    context.warn(element, f"{named(element)} says nowhere what it calls", f"a process of the id {key!r}, which is called instead")
+    return constant(key)
 
 
 def _short(element: Element, found: Compiled | None, context: Context) -> Compiled | None:

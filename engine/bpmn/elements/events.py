@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from engine.bpmn import message_flows, names
+from engine.bpmn import jbpm, message_flows, names
 from engine.bpmn.conditions import condition as formal_condition
 from engine.bpmn.context import MAX_NAME, Context, named
 from engine.bpmn.definition import CompensateConfig, ConditionConfig, ErrorConfig, EscalationConfig, MessageConfig, TimerConfig
 from engine.bpmn.names import ZEEBE, Element
-from engine.expressions import Expression
+from engine.expressions import Expression, constant
 from engine.expressions.parse import Compiled
 
 TIMER_KINDS = {"timeDate": "date", "timeDuration": "duration", "timeCycle": "cycle"}
@@ -43,7 +43,9 @@ def timer(event: Element, context: Context) -> TimerConfig | None:
 
 
 def _time(given: Element, where: str, instead: str | None, context: Context) -> Expression | None:
-    """Plain text is a time in every language."""
+    """Plain text is a time in every language. jBPM has one of its own."""
+    if (time := jbpm.time(given)) is not None:
+        return constant(time)
     if given.get("language") or names.text(given).strip().startswith("="):
         return context.formal(given, where, instead=instead)
     return context.expression(given, names.text(given), where, instead=instead)

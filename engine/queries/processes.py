@@ -98,6 +98,19 @@ def source(conn: Connection, definition_id: UUID) -> Source | None:
 
 
 @dataclass(frozen=True, slots=True)
+class KeptDrawing:
+    """What was laid out for a version without a drawing; `xml` None: `note` says why not."""
+
+    xml: bytes | None
+    note: str
+
+
+def kept_drawing(conn: Connection, definition_id: UUID) -> KeptDrawing | None:
+    """None: nobody has looked yet, or the version has a drawing of its own."""
+    return row(conn, KeptDrawing, "SELECT xml, note FROM drawing WHERE definition_id = :id", {"id": definition_id})
+
+
+@dataclass(frozen=True, slots=True)
 class ElementCounts:
     """What stands at one element now. `tokens` counts the failed ones too."""
 

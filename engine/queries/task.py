@@ -163,8 +163,8 @@ def possible_assignees(conn: Connection, actor: Actor, task: TaskDetail, *, anyb
 
 
 def definition_xml(conn: Connection, task: TaskDetail) -> bytes:
-    """The model as it was deployed, for its drawing."""
-    sql = "SELECT xml FROM process_definition WHERE id = :id"
+    """The model as it was deployed, for its drawing; or with the one that was laid out for it."""
+    sql = "SELECT coalesce(g.xml, d.xml) FROM process_definition d LEFT JOIN drawing g ON g.definition_id = d.id WHERE d.id = :id"
     return bytes(conn.execute(text(sql), {"id": task.definition_id}).scalar_one())
 
 

@@ -22,9 +22,11 @@
         defaultLabelColor: "var(--text)",
       },
     });
+    let note = "";
     try {
       const answer = await fetch(holder.dataset.diagram, { credentials: "same-origin" });
-      if (!answer.ok) throw new Error(`the model could not be fetched (${answer.status})`);
+      note = decodeURIComponent(answer.headers.get("Drawing-Note") || "");
+      if (!answer.ok) throw new Error(note || `the model could not be fetched (${answer.status})`);
       await viewer.importXML(await answer.text());
     } catch (error) {
       canvasElement.remove();
@@ -33,13 +35,17 @@
       said.hidden = false;
       return;
     }
+    if (note) {
+      said.textContent = note;
+      said.hidden = false;
+    }
     const canvas = viewer.get("canvas");
     fit(canvas);
     tools(holder, viewer, canvas);
     follow(holder, viewer, canvas);
   }
 
-  // Whole, but never larger than drawn, and never so small that nobody reads it: then it begins at its left edge.
+  // Whole, but never larger than drawn, and never so small that nobody reads it: then it begins at its left edge, and at its top if it is too high.
   function fit(canvas) {
     const size = canvas.getSize();
     if (!size.width || !size.height) return;
@@ -49,7 +55,8 @@
     canvas.zoom(SMALLEST);
     const { inner, outer } = canvas.viewbox();
     const height = outer.height / SMALLEST;
-    canvas.viewbox({ x: inner.x - 20, y: inner.y + (inner.height - height) / 2, width: outer.width / SMALLEST, height });
+    const top = inner.height > height ? inner.y - 20 : inner.y + (inner.height - height) / 2;
+    canvas.viewbox({ x: inner.x - 20, y: top, width: outer.width / SMALLEST, height });
   }
 
   function tools(holder, viewer, canvas) {

@@ -134,3 +134,33 @@ def test_a_lease_is_released_and_a_file_deployed_without_any_script(
     expect(olga.get_by_role("rowheader", name="broken.bpmn").first).to_be_visible()
     olga.goto("/operations/processes/order-fulfilment/1")
     expect(olga.get_by_text("Reserve the stock").first).to_be_visible()
+
+
+@pytest.mark.parametrize(("scheme", "width"), [("light", 1440), ("dark", 1440), ("light", 390)])
+def test_a_model_without_a_drawing_is_drawn_and_says_whose_drawing_it_is(
+    open_browser: Open, committed_db: psycopg.Connection, scheme: str, width: int
+) -> None:
+    deployed(committed_db, "compensation", "data_in_lanes")
+    started(committed_db, "compensation", guests=["x"])
+    olga = open_browser("olga", width=width, color_scheme=scheme)
+    olga.goto("/operations/processes/compensation/1")
+    expect(olga.locator("[data-element-id=no_seat].djs-shape")).to_be_attached()
+    expect(olga.locator(".mark.tokens").first).to_be_attached()
+    said = olga.get_by_text("this one was laid out by Baton.")
+    expect(said).to_be_visible()
+    words, tools = said.bounding_box(), olga.locator(".diagram-tools").bounding_box()
+    assert words and tools and words["y"] + words["height"] <= tools["y"], "the buttons do not lie on the words"
+    assert not Axe().run(olga).response["violations"]
+    assert olga.evaluate("document.documentElement.scrollWidth") <= width
+    olga.goto("/operations/processes/data_in_lanes/1")
+    expect(olga.get_by_text("Not in it: lanes, data objects.")).to_be_visible()
+
+
+def test_a_page_says_why_there_is_no_drawing_and_has_the_words(open_browser: Open, committed_db: psycopg.Connection) -> None:
+    deployed(committed_db, "a_group_task")
+    definition = one(committed_db, "SELECT id FROM process_definition")
+    committed_db.execute("INSERT INTO drawing (definition_id, note) VALUES (%s, 'it is too large')", (definition,))
+    olga = open_browser("olga")
+    olga.goto("/operations/processes/a_group_task/1")
+    expect(olga.get_by_text("No drawing: it is too large. The same stands as text below.")).to_be_visible()
+    expect(olga.locator("#process-elements").get_by_text("Check", exact=True)).to_be_visible()

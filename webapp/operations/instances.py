@@ -25,6 +25,7 @@ from webapp.db import command_connection, reader
 from webapp.fragments import tagged
 from webapp.operations import actions
 from webapp.operations.blueprint import blueprint
+from webapp.operations.drawings import drawing_response
 from webapp.operations.listing import Listing, after, asked
 from webapp.operations.model_text import outline
 from webapp.operations.processes import counts_shape, model_response
@@ -93,6 +94,11 @@ def instance_part(instance_id: UUID) -> Response:
 @blueprint.get("/instances/<uuid:instance_id>/model")
 def instance_model(instance_id: UUID) -> Response:
     return model_response(_seen(instance_id).definition_id)
+
+
+@blueprint.get("/instances/<uuid:instance_id>/drawing")
+def instance_drawing(instance_id: UUID) -> Response:
+    return drawing_response(_seen(instance_id).definition_id)
 
 
 @blueprint.post("/instances/<uuid:instance_id>/cancel")

@@ -17,6 +17,7 @@ from webapp.db import command_connection, reader
 from webapp.fragments import tagged
 from webapp.operations import actions
 from webapp.operations.blueprint import blueprint
+from webapp.operations.drawings import drawing_response
 from webapp.operations.listing import asked
 from webapp.operations.model_text import Step, outline
 from webapp.operations.words import model_of
@@ -76,6 +77,11 @@ def process_elements(key: str, version: int) -> Response:
 def process_model(key: str, version: int) -> Response:
     row = _definition(key, version)
     return model_response(row.id)
+
+
+@blueprint.get("/processes/<key>/<int(max=2147483647):version>/drawing")
+def process_drawing(key: str, version: int) -> Response:
+    return drawing_response(_definition(key, version).id)
 
 
 def model_response(definition_id: Any) -> Response:

@@ -62,6 +62,17 @@ class ProcessDefinition(Base):
     created_at: Mapped[datetime] = mapped_column(DateTime(timezone=True), server_default=text("baton_clock()"))
 
 
+class Drawing(Base):
+    """What was laid out for a version without a drawing; `xml` null: `note` says why not. No foreign key: decision 0090."""
+
+    __tablename__ = "drawing"
+    __table_args__ = (PrimaryKeyConstraint("definition_id", name="pk_drawing"),)
+    definition_id: Mapped[UUID] = mapped_column(Uuid)
+    xml: Mapped[bytes | None] = mapped_column(LargeBinary)
+    note: Mapped[str] = mapped_column(Text, server_default=text("''"))
+    made_at: Mapped[datetime] = mapped_column(DateTime(timezone=True), server_default=text("baton_clock()"))
+
+
 class DecisionDefinition(Base):
     __tablename__ = "decision_definition"
     __table_args__ = (

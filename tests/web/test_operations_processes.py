@@ -97,7 +97,7 @@ def test_a_process_page_has_its_diagram_and_the_same_in_words(client_for: Client
     deployed(committed_db, "order-fulfilment")
     olga = client_for("olga")
     page = olga.get("/operations/processes/order-fulfilment/1").text
-    assert 'data-diagram="/operations/processes/order-fulfilment/1/model"' in page
+    assert 'data-diagram="/operations/processes/order-fulfilment/1/drawing"' in page
     assert "bpmn-navigated-viewer" in page
     words = re.sub(r"\s+", " ", re.sub(r"<[^>]+>", "", page))
     for step in (

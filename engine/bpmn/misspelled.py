@@ -32,7 +32,7 @@ def misspelled(definition: ProcessDefinition) -> Iterator[Misspelled]:
     known = ALWAYS.union(*(_set_by(node) for node in definition.nodes.values()))
     reading = [*definition.nodes.items(), *definition.flows.items()]
     for element_id, element in reading:
-        for name in sorted(_read_in(element) - known):
+        for name in sorted(names_read_in(element) - known):
             near = get_close_matches(name, sorted(each for each in known - ALWAYS if len(each) >= SHORTEST), 1, NEAR)
             if near and len(name) >= SHORTEST and not _plural(name, near[0]):
                 yield Misspelled(element_id, name, near[0])
@@ -43,14 +43,14 @@ def _plural(one: str, other: str) -> bool:
     return one.startswith(other) or other.startswith(one)
 
 
-def _read_in(part: Any) -> Set[str]:
+def names_read_in(part: Any) -> Set[str]:
     """The names in every expression of an element, however deep in its configuration."""
     if isinstance(found := getattr(part, "names", None), frozenset):
         return found
     if isinstance(part, tuple):
-        return frozenset[str]().union(*(_read_in(each) for each in part))
+        return frozenset[str]().union(*(names_read_in(each) for each in part))
     if is_dataclass(part):
-        return frozenset[str]().union(*(_read_in(getattr(part, field.name)) for field in fields(part)))
+        return frozenset[str]().union(*(names_read_in(getattr(part, field.name)) for field in fields(part)))
     return frozenset()
 
 

@@ -30,8 +30,9 @@ def find(house: Works, what: str, name: str, *, case: Case | None = None, number
 
 
 def of(house: Works, what: str, case: Case | None = None) -> list[tuple[Case, Leaf]]:
-    """All that is open of a kind, oldest first."""
-    return [(where, leaf) for where, leaf in house.open(*KINDS[what]) if (case is None or where is case) and _is(what, where, leaf)]
+    """All that is open of a kind, oldest first: of incidents of tokens, the oldest token, however often it was tried again."""
+    found = [(where, leaf) for where, leaf in house.open(*KINDS[what]) if (case is None or where is case) and _is(what, where, leaf)]
+    return sorted(found, key=lambda each: each[1].token_id if isinstance(each[1], NewIncident) else each[1].id)
 
 
 def _is(what: str, case: Case, leaf: Leaf) -> bool:

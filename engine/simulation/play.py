@@ -75,7 +75,7 @@ class Simulated:
     def message(self, name: str, key: str | None, seconds: float, variables: Mapping[str, Any]) -> None:
         """Without a key: the business key of the case, if there is one."""
         mine = self.run.case.business_key if key is None and self.house.cases else None
-        self.house.publish(name, key or mine or "", variables, seconds=seconds)
+        self.house.publish(name, (mine or "") if key is None else key, variables, seconds=seconds)
 
     def signal(self, name: str, variables: Mapping[str, Any]) -> None:
         self.house.signal(name, variables)

@@ -126,7 +126,7 @@ class OnPostgres:
         mine = (
             self._row("SELECT business_key FROM process_instance WHERE id = %s", self._case())[0] if key is None and self._cases() else None
         )
-        given = {"correlation_key": key or mine or "", "variables": variables, "time_to_live_seconds": seconds or None}
+        given = {"correlation_key": (mine or "") if key is None else key, "variables": variables, "time_to_live_seconds": seconds or None}
         _done(publish_message(self.conn, name, actor=AUTHOR, **given))
         self.settle()
 
@@ -146,7 +146,7 @@ class OnPostgres:
 
     def retry(self, element: str, number: int) -> None:
         found = self.conn.execute(
-            "SELECT job_id, external_task_id, token_id FROM incident WHERE element_id = %s ORDER BY coalesce(job_id, external_task_id, id)",
+            "SELECT job_id, external_task_id, token_id FROM incident WHERE element_id = %s ORDER BY coalesce(job_id, external_task_id, token_id)",
             (element,),
         ).fetchall()[number - 1]
         kind, item = next((kind, key) for kind, key in zip(("job", "external_task", "token"), found, strict=True) if key is not None)

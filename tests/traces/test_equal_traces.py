@@ -60,11 +60,11 @@ def test_the_simulator_and_the_engine_tell_the_same(
 
     ours, theirs = house.trace, engine.trace()
     assert [(each.at, each.fact) for each in ours] == [(each.at, each.fact) for each in theirs]
-    assert _endings(house) == engine.endings()
+    assert endings_of(house) == engine.endings()
     assert ours
 
 
-def _endings(house: House) -> list[tuple[str, str, str | None, dict[str, Any]]]:
+def endings_of(house: House) -> list[tuple[str, str, str | None, dict[str, Any]]]:
     runs = [Run(house, case) for case in house.cases]
     return [
         (run.case.definition.key, run.status, run.case.business_key, {name: typed(value).value for name, value in run.variables.items()})

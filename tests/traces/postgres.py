@@ -146,7 +146,8 @@ class OnPostgres:
 
     def retry(self, element: str, number: int) -> None:
         found = self.conn.execute(
-            "SELECT job_id, external_task_id, token_id FROM incident WHERE element_id = %s ORDER BY coalesce(job_id, external_task_id, token_id)",
+            "SELECT job_id, external_task_id, token_id FROM incident WHERE element_id = %s"
+            " ORDER BY coalesce(job_id, external_task_id, token_id)",
             (element,),
         ).fetchall()[number - 1]
         kind, item = next((kind, key) for kind, key in zip(("job", "external_task", "token"), found, strict=True) if key is not None)

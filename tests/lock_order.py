@@ -32,6 +32,7 @@ import pytest
 from psycopg.pq import TransactionStatus
 
 from engine.db.locks import FRAGMENTS, FUNCTIONS, OF_NO_CASE, TABLES, Level
+from engine.db.prepared import Prepared, Statements
 
 ROOT = Path(__file__).parents[1]
 ENGINE = str(ROOT / "engine")
@@ -213,17 +214,29 @@ def _by_the_engine() -> bool:
 @contextmanager
 def watching() -> Iterator[Watch]:
     """Read what any cursor of this process executes meanwhile."""
-    watch, execute = Watch(), psycopg.Cursor.execute
+    watch, execute, execute_prepared, control = Watch(), psycopg.Cursor.execute, Prepared.execute, Statements.control
 
     def watched_execute(self: psycopg.Cursor[Any], query: Any, *args: Any, **kwargs: Any) -> psycopg.Cursor[Any]:
         watch.saw(self.connection, query)
         return execute(self, query, *args, **kwargs)
 
+    def watched_prepared(self: Prepared, *args: Any) -> Prepared:
+        watch.saw(self.connection, self.text)
+        return execute_prepared(self, *args)
+
+    def watched_control(self: Statements, word: str) -> None:
+        watch.saw(self.connection, word)
+        control(self, word)
+
     psycopg.Cursor.execute = watched_execute  # type: ignore[method-assign,assignment]
+    Prepared.execute = watched_prepared  # type: ignore[method-assign]
+    Statements.control = watched_control  # type: ignore[method-assign]
     try:
         yield watch
     finally:
         psycopg.Cursor.execute = execute  # type: ignore[method-assign]
+        Prepared.execute = execute_prepared  # type: ignore[method-assign]
+        Statements.control = control  # type: ignore[method-assign]
 
 
 @pytest.fixture(autouse=True)

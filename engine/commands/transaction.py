@@ -3,8 +3,8 @@
 `@command` turns a function `(conn, …) -> outcome` into a `Command`:
 
 * it asserts that the connection is in autocommit and idle, so the command's own BEGIN and COMMIT are the only ones;
-* after a deadlock (40P01) or a serialization failure (40001), or when what it was to call has moved on (`CalledMoved`), it
-  rolls back and runs again, three runs at most;
+* after a deadlock (40P01) or a serialization failure (40001), when what it was to call has moved on (`CalledMoved`), or when
+  what was prepared is gone (26000, engine.db.prepared), it rolls back and runs again, three runs at most;
 * after a lost connection nobody knows whether the commit landed, and re-reading cannot tell either: a commit in flight
   is missed. A caller that can open another connection says so, `claim.reconnecting(fresh)(conn, …)`, and the command
   runs again there under the same request id (or lease). The re-run waits for the backend in doubt and then finds its
@@ -66,11 +66,12 @@ class Command(Generic[P, R]):
 
     def _run(self, conn: Connection, /, *args: P.args, **kwargs: P.kwargs) -> R:
         for run in range(1, RUNS + 1):
+            cursor_of(conn).executed = 0
             try:
                 outcome = self.function(conn, *args, **kwargs)
                 failpoint("command.after_commit")
                 return outcome
-            except (errors.DeadlockDetected, errors.SerializationFailure, CalledMoved):
+            except (errors.DeadlockDetected, errors.SerializationFailure, errors.InvalidSqlStatementName, CalledMoved):
                 if run == RUNS:
                     raise
             finally:
@@ -87,15 +88,15 @@ def command(function: Callable[Concatenate[Connection, P], R]) -> Command[P, R]:
 def transaction(conn: Connection) -> Iterator[Connection]:
     """BEGIN … COMMIT; ROLLBACK when the block raises."""
     cursor = cursor_of(conn)
-    cursor.execute("BEGIN")
+    cursor.control("BEGIN")
     try:
         yield conn
         failpoint("command.before_commit")
     except BaseException:
         if not conn.closed:
-            cursor.execute("ROLLBACK")
+            cursor.control("ROLLBACK")
         raise
-    cursor.execute("COMMIT")
+    cursor.control("COMMIT")
 
 
 def assert_idle(conn: Connection) -> None:

@@ -20,13 +20,16 @@ from engine.bpmn.definition import ProcessDefinition
 from engine.core.effects import Effects, Event, Home, InvariantBroken
 from engine.core.snapshot import Snapshot
 from engine.db.locks import KEYS, TAKE_MESSAGE
-from engine.db.session import Cursors, cursor_of
-from engine.db.statements import STARTS, Mix, writing_statements
+from engine.db.prepared import Statements
+from engine.db.session import cursor_of
+from engine.db.statements import STARTS, Mix, together, writing_statements
 from engine.ids import new_id
 from engine.text import shortened, sort_key
 
 ERROR_LENGTH = 2_000
 """Characters of an incident's message. What is longer is cut; the incident still exists."""
+
+MOST_CALLS = 4  # of `execute` a command may make; what would be more goes in one (statements.together)
 
 # Events that say what the actor did; all others are the engine's own doing.
 _PERSONAL = frozenset(
@@ -136,21 +139,29 @@ def write(conn: psycopg.Connection[Any], change: Change) -> datetime | None:
     change.effects.check()
     statements, parameters = change.statements, _parameters(change)
     cursor = cursor_of(conn)
-    row = cursor.execute(statements[0], parameters).fetchone()
+    keys_apart = bool(change.effects.subscriptions) and len(statements) == 1 and change.takes_message is None
+    calls = len(statements) + keys_apart
+    all_at_once = calls > 1 and cursor.executed + calls > MOST_CALLS and change.takes_message is None
+    if all_at_once:
+        row = cursor.execute_together(together((*statements, KEYS) if keys_apart else statements), parameters).fetchone()
+    else:
+        row = cursor.execute(statements[0], parameters).fetchone()
     if row is None:
         return None
     at: datetime = row[0]
     _expect_withdrawn(change.effects, row[1])
+    if all_at_once:
+        return at
     for statement in statements[1:]:
         cursor.execute(statement, {**parameters, "at": at})
     if change.takes_message is not None:
         _take_message(cursor, change, parameters)
-    elif change.effects.subscriptions and len(statements) == 1:
+    elif keys_apart:
         cursor.execute(KEYS, parameters)
     return at
 
 
-def _take_message(cursor: Cursors, change: Change, parameters: Mapping[str, Any]) -> None:
+def _take_message(cursor: Statements, change: Change, parameters: Mapping[str, Any]) -> None:
     opened = parameters.get("subscription_ids", []), parameters.get("job_ids", [])
     row = cursor.execute(TAKE_MESSAGE, (change.takes_message, *opened, change.start_subscription, new_id())).fetchone()
     # Re-check after the lock: the message may have been taken, or have expired, while we waited.

@@ -1,4 +1,4 @@
-"""Which definition a call means: found by one statement, and remembered by this process.
+"""Which definition a call means: found and read by one statement, and remembered by this process.
 
 What is remembered may no longer be true: the writing statement takes every called definition FOR KEY SHARE and compares
 (`locks.CALLING_ROOT`); a command whose write found that stale calls `forget` and finds anew.
@@ -13,7 +13,7 @@ from uuid import UUID
 import psycopg
 
 from engine.core.known import Call, Called, NotCallable
-from engine.db.definitions import KEPT, DefinitionRefused, compiled
+from engine.db.definitions import KEPT, DefinitionRefused, compiled, keep_row, unread
 from engine.db.session import cursor_of
 
 _Place = tuple[str, int, str, str, Call]
@@ -22,7 +22,7 @@ _known: dict[_Place, UUID] = {}
 # As for a start: the newest version; one that is being deleted only when there is no other. Bound to a deployment: the newest
 # that there was when the caller's was deployed, so that what a deployment left unchanged counts.
 _FIND = """
-SELECT d.id, d.version, d.status FROM process_definition d
+SELECT d.id, d.version, d.status, d.xml, d.resource_name FROM process_definition d
 WHERE d.tenant_id = %(tenant_id)s AND d.key = %(key)s AND (%(version)s::int IS NULL OR d.version = %(version)s)
   AND (%(by)s::uuid IS NULL OR d.created_at <= (SELECT b.created_at FROM process_definition b WHERE b.id = %(by)s))
 ORDER BY d.status = 'deleting', d.version DESC LIMIT 1
@@ -40,9 +40,11 @@ def called(conn: psycopg.Connection[Any], tenant_id: str, call: Call) -> Called 
     if row is None:
         which = "" if call.version is None else f" in version {call.version}"
         return NotCallable(f"expected the process {call.key}{which}, found none that is deployed")
-    definition_id, version, status = row
+    definition_id, version, status, xml, resource = row
     if status != "active":
         return NotCallable(f"expected an active process {call.key}, found version {version} {status}")
+    if unread([definition_id]):
+        keep_row(definition_id, call.key, version, xml, resource)
     try:
         definition = compiled(conn, definition_id)
     except DefinitionRefused as refused:

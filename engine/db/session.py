@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from typing import Any
 
 import psycopg
 from sqlalchemy import Engine, create_engine
 from sqlalchemy.engine import make_url
+
+from engine.db.prepared import Statements
 
 OPTIONS = "-c timezone=UTC -c jit=off -c default_transaction_isolation=read\\ committed"
 # A command finds its rows by key. A plan that was kept from when a table was small (a fresh database; a queue that was
@@ -51,36 +52,13 @@ def connect(url: str, *, application_name: str = "baton") -> psycopg.Connection:
     return conn
 
 
-KEPT = 500  # statements of a connection; as many as it may have prepared
-_PLACE = "baton_cursors"  # on the connection itself, so that they go with it
+_PLACE = "baton_statements"  # on the connection itself, so that they go with it
 
 
-class Cursors:
-    """The cursors of one connection, one for each statement that it executes.
-
-    A cursor that executes another statement than the last time learns anew how each type is written and read, and a new cursor
-    costs still more. Read the rows of a statement before you execute it again. Rows are tuples.
-    """
-
-    __slots__ = ("_by_statement", "_conn")
-
-    def __init__(self, conn: psycopg.Connection[Any]) -> None:
-        self._conn = conn
-        self._by_statement: dict[str, psycopg.Cursor[Any]] = {}
-
-    def execute(self, statement: str, parameters: Sequence[Any] | Mapping[str, Any] | None = None) -> psycopg.Cursor[Any]:
-        cursor = self._by_statement.get(statement)
-        if cursor is None:
-            if len(self._by_statement) >= KEPT:
-                self._by_statement.clear()
-            cursor = self._by_statement[statement] = psycopg.Cursor(self._conn)
-        return cursor.execute(statement, parameters)
-
-
-def cursor_of(conn: psycopg.Connection[Any]) -> Cursors:
+def cursor_of(conn: psycopg.Connection[Any]) -> Statements:
     """What executes the statements of commands on this connection."""
-    found: Cursors | None = getattr(conn, _PLACE, None)
+    found: Statements | None = getattr(conn, _PLACE, None)
     if found is None:
-        found = Cursors(conn)
+        found = Statements(conn)
         setattr(conn, _PLACE, found)
     return found

@@ -101,6 +101,21 @@ def writing_statements(mix: Mix) -> tuple[str, ...]:
     return whole, _joined([GO_ON, *more[:half]], "\nSELECT 0"), _joined([GO_ON, *more[half:]], last)
 
 
+@lru_cache(maxsize=64)
+def together(statements: tuple[str, ...]) -> str:
+    """The statements of one write, the taking of its keys among them, as one text for `Statements.execute_together`.
+
+    Those after the first learn from a setting of the transaction when it was, and do nothing if the first found a guard stale.
+    """
+    first, *rest = statements
+    told = first.replace("\nSELECT at, ", "\nSELECT set_config('baton.at', at::text, true)::timestamptz, ")
+    return ";\n".join([told, *(text.replace(GO_ON, _GO_ON_TOLD) for text in rest)])
+
+
+_TOLD = "nullif(current_setting('baton.at', true), '')::timestamptz"
+_GO_ON_TOLD = GO_ON.replace("%(at)s::timestamptz AS at)", f"{_TOLD} AS at WHERE {_TOLD} IS NOT NULL)")
+
+
 def _joined(members: list[str], end: str) -> str:
     return "WITH " + ",\n".join(members) + end
 

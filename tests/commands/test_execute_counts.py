@@ -11,6 +11,7 @@ from typing import Any
 import psycopg
 import pytest
 
+from engine.commands import step
 from engine.commands.cancel import cancel_instance
 from engine.commands.complete_task import complete_task
 from engine.commands.delete_version import delete_version
@@ -22,15 +23,18 @@ from engine.commands.signals import broadcast_signal, receive_signal, spread_sig
 from engine.commands.start import start_instance
 from engine.commands.tasks import claim
 from engine.commands.thrown_messages import publish_thrown
+from engine.core.values import typed
 from engine.db import definitions
+from engine.db.apply import write
 from engine.db.load import load_batch
+from engine.db.prepared import Prepared
 from engine.db.session import connect
 from engine.expressions import parse
 from tests.cast import ADA, OP, engage
 from tests.commands.cases import acquired, deployed, started, the_task
 from tests.commands.test_deploy import message, process, put, timer
 from tests.conftest import Clock
-from tests.core.models import boundary, call, catch, model, par, service, tells, user
+from tests.core.models import boundary, call, catch, model, par, service, tells, user, xor
 from tests.rows import insert, one
 
 FREE = ("BEGIN", "COMMIT", "ROLLBACK")
@@ -47,14 +51,19 @@ def conn(database_url: str) -> Iterator[psycopg.Connection]:
 def counting(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
     """Every statement that any cursor executes meanwhile."""
     said: list[str] = []
-    execute = psycopg.Cursor.execute
+    execute, execute_prepared = psycopg.Cursor.execute, Prepared.execute
 
     def counted(self: psycopg.Cursor, query: Any, *args: Any, **kwargs: Any) -> psycopg.Cursor:
         said.append(str(query))
         return execute(self, query, *args, **kwargs)
 
+    def counted_prepared(self: Prepared, *args: Any) -> Prepared:
+        said.append(self.text)
+        return execute_prepared(self, *args)
+
     with monkeypatch.context() as patch:
         patch.setattr(psycopg.Cursor, "execute", counted)
+        patch.setattr(Prepared, "execute", counted_prepared)
         yield said
     said[:] = [query for query in said if query not in FREE]
 
@@ -242,13 +251,65 @@ def test_a_call_of_what_this_process_has_called_before_costs_no_look(conn: psyco
     assert costs == [3, 2, 2, 2]  # the first has to find the definition
 
 
+def test_a_definition_that_is_called_for_the_first_time_is_found_and_read_by_one_look(
+    conn: psycopg.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    deployed(conn, model("start -> first -> ask -> end", first=user(**ASSIGNED), ask=call("asked")))
+    asked = put(conn, process("asked")).definitions[0].id
+    monkeypatch.delitem(definitions._kept, asked)  # as in a process that did not deploy it
+    started(conn)
+    first = the_task(conn, "first")
+    assert count(monkeypatch, lambda: complete_task(conn, first, actor=ADA, variables={}, request_id=None)) == 3
+    assert one(conn, "SELECT status FROM process_instance WHERE definition_id = %s", asked) == "completed"
+
+
 def test_a_call_that_opens_a_subscription_below_two_others_costs_four_at_most(
     conn: psycopg.Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     deployed(conn, replace(model("start -> wait -> end", wait=catch(on="PAID")), key="deepest"))
     deployed(conn, replace(model("start -> inner -> end", inner=call("deepest")), key="middle"))
     deployed(conn, replace(model("start -> first -> ask -> end", first=user(**ASSIGNED), ask=call("middle")), key="model"))
-    for most in (6, 4):  # once for each definition that this process finds, and then no more
+    for most in (5, 4):  # the first has to find two definitions
         case = started(conn).instance_id
         first = the_task(conn, "first", instance_id=case)
         assert count(monkeypatch, lambda task=first: complete_task(conn, task, actor=ADA, variables={}, request_id=None)) <= most
+
+
+ASKS = {"a": user(**ASSIGNED), "which": xor(), "wait": catch(on="PAID")}
+
+
+@pytest.mark.parametrize("branches", [False, True], ids=["one statement", "two statements"])
+def test_a_write_that_missed_and_then_opens_a_subscription_costs_four(
+    conn: psycopg.Connection, monkeypatch: pytest.MonkeyPatch, branches: bool
+) -> None:
+    more: dict[str, Any] = {"b": user(**ASSIGNED), "c": service(), "d": service("outside", work="external"), "f": catch(after="PT1H")}
+    after = ["which -> par", "par -> wait -> end2", *(f"par -> {name}" for name in "bcdf")] if branches else ["which -> wait -> end2"]
+    elements = {**ASKS, **more, "par": par()} if branches else ASKS
+    yes = "which>par" if branches else "which>wait"
+    deployed(conn, model("start -> a -> which -> end", *after, conditions={yes: "${go}"}, defaults=("which>end",), **elements))
+    later = one(conn, "SELECT baton_clock() + interval '1 hour'")
+    insert(conn, "message", name="PAID", correlation_key="1", published_by="op", expires_at=later)
+    case = start_instance(conn, "model", actor=ADA, variables={"go": typed(False)}, business_key="1", request_id=None)
+    assert not isinstance(case, Rejected)
+    once = []
+
+    def while_it_was_planned(connection: psycopg.Connection, change: Any) -> Any:
+        if not once:
+            once.append("UPDATE variable SET value = 'true'; UPDATE process_instance SET revision = revision + 1")
+            with psycopg.connect(conn.info.dsn, password=conn.info.password, autocommit=True) as other:
+                other.execute(once[0])
+        return write(connection, change)
+
+    monkeypatch.setattr(step, "write", while_it_was_planned)
+    task = the_task(conn, "a")
+    with counting(monkeypatch) as said:
+        done = complete_task(conn, task, actor=ADA, variables={}, request_id="d")
+    ours = [query for query in said if query not in once]
+    assert not isinstance(done, Rejected), done
+    assert len(ours) == 4
+    assert ours[-1].count("baton_open_subscriptions") == 1
+    assert one(conn, "SELECT count(*) FROM subscription") == 1
+    assert one(conn, "SELECT status FROM user_task WHERE id = %s", task) == "completed"
+    opened = one(conn, "SELECT subscription_id FROM job WHERE kind = 'message'")  # the message that was stored is on its way
+    assert opened == one(conn, "SELECT id FROM subscription")
+    assert one(conn, "SELECT count(DISTINCT at) FROM history WHERE xid = (SELECT max(xid::text::bigint)::text::xid8 FROM history)") == 1

@@ -18,6 +18,7 @@ from engine.db.definitions import DefinitionRefused, keep, reads_clock
 from engine.expressions import parse
 from tests.cast import ADA, BO, engage
 from tests.commands.cases import acquired, deployed, kinds, places, started, status
+from tests.commands.test_execute_counts import counting
 from tests.conftest import Clock
 from tests.core.models import catch, model, par, service, start, timer, user
 from tests.rows import columns, definition, everything, one
@@ -228,12 +229,8 @@ def test_a_start_timer_of_a_suspended_definition_starts_nothing(conn: psycopg.Co
 def test_a_process_that_was_started_before_is_started_without_a_look(conn: psycopg.Connection, monkeypatch: pytest.MonkeyPatch) -> None:
     deployed(conn, simple())
     started(conn)
-    asked: list[str] = []
-    execute = psycopg.Cursor.execute
-    monkeypatch.setattr(
-        psycopg.Cursor, "execute", lambda self, query, *args, **more: asked.append(query) or execute(self, query, *args, **more)
-    )
-    started(conn)
+    with counting(monkeypatch) as asked:
+        started(conn)
     assert len(asked) == 1 and asked[0].startswith("WITH definition")
 
 

@@ -59,6 +59,7 @@ class Call:
     instance_id: str
     variables: Mapping[str, Any]
     inputs: Mapping[str, Any]
+    headers: Mapping[str, str] = field(default_factory=dict)
 
 
 def call(handler: Handler, work: Call, lease: LeaseView, settings: Any) -> Outcome:
@@ -67,6 +68,7 @@ def call(handler: Handler, work: Call, lease: LeaseView, settings: Any) -> Outco
         context = Context(
             variables=work.variables,
             inputs=work.inputs,
+            headers=work.headers,
             idempotency_key=work.idempotency_key,
             attempt=work.attempt,
             max_attempts=work.max_attempts,

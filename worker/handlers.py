@@ -20,7 +20,7 @@ from __future__ import annotations
 import importlib
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, Protocol
 
@@ -79,6 +79,7 @@ class Context:
     instance_id: str
     lease: LeaseView
     settings: Any  # engine.config.Settings, without its secrets
+    headers: Mapping[str, str] = field(default_factory=dict)  # texts of the model: zeebe:taskHeaders, camunda:properties
 
     @property
     def cancelled(self) -> bool:

@@ -218,6 +218,7 @@ def _call(work: Work) -> Call:
         instance_id=str(work.instance_id),
         variables=work.variables,
         inputs=work.inputs,
+        headers=work.headers,
     )
 
 

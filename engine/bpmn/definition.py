@@ -155,6 +155,7 @@ class ServiceTaskConfig:
     max_attempts: int = 3
     priority: Expression | None = None
     lease_seconds: int | None = None
+    headers: tuple[tuple[str, str], ...] = ()  # texts of the model that whoever does the work is given
 
 
 @dataclass(frozen=True, slots=True)

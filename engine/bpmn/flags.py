@@ -16,5 +16,5 @@ def check_flags(element: Element, context: Context) -> None:
     """Those of a flow node or flow, and of its loop."""
     for each in (element, *names.bpmn(element, *support.LOOPS)):
         for name in FLAGS:
-            if (text := str(each.attrib.get(name, "true"))).strip() not in ("true", "false", "1", "0"):
+            if name in each.attrib and not names.is_flag(text := str(each.get(name))):
                 context.problem(each, f"{named(each)} has {name} {text!r}", "true or false")

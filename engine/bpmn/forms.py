@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from datetime import date
 from decimal import Decimal, InvalidOperation
 
-from engine.bpmn import names
+from engine.bpmn import form_properties, names
 from engine.bpmn.context import MAX_NAME, Context, named
 from engine.bpmn.definition import FormField
 from engine.bpmn.names import CAMUNDA_LIKE, Element
@@ -26,7 +26,7 @@ def fields(element: Element, context: Context) -> tuple[FormField, ...]:
     """The fields in document order. A form kept elsewhere (formKey) is named in a warning by the unread report."""
     data = context.extension(element, "formData")
     if data is None:
-        return ()
+        return form_properties.fields(element, context)
     found: dict[str, FormField] = {}
     for child in names.elements(data):
         note(child)

@@ -51,6 +51,7 @@ class LeasedTask:
     max_attempts: int
     priority: int
     created_at: datetime
+    headers: Mapping[str, str]  # texts of the model: zeebe:taskHeaders, camunda:properties
 
 
 @command
@@ -322,5 +323,5 @@ _KNOWN = (
 
 def _task(row: Sequence[Any]) -> LeasedTask:
     inputs = {name: given["value"] for name, given in row[8].get("inputs", {}).items()}
-    values = [*row[:7], {**(row[7] or {}), **inputs}, *row[9:]]
+    values = [*row[:7], {**(row[7] or {}), **inputs}, *row[9:], row[8].get("headers", {})]
     return LeasedTask(*values)

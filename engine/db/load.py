@@ -193,6 +193,7 @@ class Work:
     tenant_id: str
     variables: Mapping[str, Any]
     inputs: Mapping[str, Any]
+    headers: Mapping[str, str]
     attempt: int
     max_attempts: int
     lease_number: int
@@ -271,6 +272,7 @@ def _work(row: Sequence[Any], ahead: Loaded | None, seen: Mapping[str, Variable]
         tenant_id=tenant_id,
         variables={name: native(variable) for name, variable in seen.items()},
         inputs={name: native(_variable(value)) for name, value in payload.get("inputs", {}).items()},
+        headers=payload.get("headers", {}),
         attempt=attempts,
         max_attempts=most,
         lease_number=number,

@@ -16,6 +16,7 @@ DIAGRAMS = (  # chapter 12: diagram interchange
 TOOLS = (  # colours, the name of the modeler, and what XML itself says
     "http://camunda.org/schema/modeler/1.0",
     "http://bpmn.io/schema/bpmn/biocolor/1.0",
+    "http://www.omg.org/spec/BPMN/non-normative/color",
     "http://www.omg.org/spec/BPMN/non-normative/color/1.0",
     "http://www.w3.org/XML/1998/namespace",
     "http://www.w3.org/2001/XMLSchema-instance",

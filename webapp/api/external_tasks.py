@@ -110,4 +110,5 @@ def leased_shape(item: LeasedTask) -> dict[str, Any]:
         "lease_expires_at": moment(item.lease_expires_at),
         "attempts": item.attempts,
         "max_attempts": item.max_attempts,
+        "headers": dict(item.headers),
     }

@@ -7,6 +7,7 @@ from engine.bpmn.context import MAX_NAME, Context, named
 from engine.bpmn.definition import DecisionConfig, ScriptConfig, ServiceTaskConfig
 from engine.bpmn.elements import business_rule
 from engine.bpmn.fields import fields
+from engine.bpmn.headers import headers
 from engine.bpmn.mappings import Mappings, inputs, outputs
 from engine.bpmn.names import CAMUNDA_LIKE, ZEEBE, Element
 from engine.bpmn.retries import Retry, parse_retry
@@ -74,6 +75,7 @@ def configured(element: Element, binding: tuple[str, str] | None, context: Conte
         max_attempts=retry.attempts if retry else DEFAULT_ATTEMPTS[work],
         priority=priority,
         lease_seconds=lease,
+        headers=headers(element, context),
     )
 
 

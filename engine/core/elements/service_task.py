@@ -46,6 +46,8 @@ class ServiceTask(Activity):
         payload: dict[str, Any] = {}
         if config.inputs:
             payload["inputs"] = carried(typed_inputs(inputs_of(run, token, config.inputs)))
+        if config.headers:
+            payload["headers"] = dict(config.headers)
         priority = NORMAL_PRIORITY
         if config.priority is not None:
             priority = number_of(config.priority, run.names(token.scope), "a priority", default=NORMAL_PRIORITY, largest=9)

@@ -196,6 +196,15 @@ def test_every_spelling_of_a_row_reads_as_the_others(row) -> None:  # type: igno
     assert not first or row.key in ("assignee", "asynchronous"), "the first is what the others are"
 
 
+@pytest.mark.parametrize(
+    ("task", "attribute"), [('baton:handler="h"', "jobPriority"), ('camunda:type="external" camunda:topic="t"', "taskPriority")]
+)
+def test_the_priority_of_a_process_is_that_of_its_tasks(task: str, attribute: str) -> None:
+    own = around(f'<serviceTask id="x" {task} camunda:{attribute}="7"/>')
+    inherited = around(f'<serviceTask id="x" {task}/>').replace(b'<process id="p"', f'<process id="p" camunda:{attribute}="7"'.encode())
+    assert meaning(inherited) == meaning(own)
+
+
 def shape(found: ProcessDefinition) -> object:
     """A node as it is but for the texts of its expressions."""
     return found.nodes["x"].kind, type(found.nodes["x"].config), list(found.flows)

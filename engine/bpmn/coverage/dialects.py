@@ -66,7 +66,13 @@ DIALECTS: Sequence[Dialect] = (
         ),
         ("external topic", "", "type `external` with topic", "", "an external task; `external-worker` of Flowable likewise"),
         ("retries", "retry", "failedJobRetryTimeCycle", "taskDefinition retries", "`R3/PT10M`, a list of waits, or a number of attempts"),
-        ("priority of work", "", "taskPriority, jobPriority", "", "0 to 9; larger ones count as 9"),
+        (
+            "priority of work",
+            "",
+            "taskPriority, jobPriority",
+            "",
+            "0 to 9; larger ones count as 9; that of the process for tasks without one",
+        ),
         ("headers", "properties", "properties", "taskHeaders, properties", "texts that the handler is given as `context.headers`"),
         ("result variable", "resultVariable", "resultVariable", "script resultVariable", "takes the value of an expression"),
         (

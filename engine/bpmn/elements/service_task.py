@@ -9,7 +9,7 @@ from engine.bpmn.elements import business_rule
 from engine.bpmn.fields import fields
 from engine.bpmn.headers import headers
 from engine.bpmn.mappings import Mappings, inputs, outputs
-from engine.bpmn.names import CAMUNDA_LIKE, ZEEBE, Element
+from engine.bpmn.names import BPMN, CAMUNDA_LIKE, ZEEBE, Element
 from engine.bpmn.retries import Retry, parse_retry
 from engine.bpmn.support import Supported, register
 from engine.bpmn.times import DurationTimer, TimerError, parse_timer
@@ -52,11 +52,10 @@ def configured(element: Element, binding: tuple[str, str] | None, context: Conte
     given = tuple(dict(given).items())  # a later one of a name goes before an earlier one
     retry = _retry(element, context)
     lease = _lease_seconds(element, context)
-    priority_text = context.attribute(element, "taskPriority") or context.attribute(element, "jobPriority")
-    priority = context.expression(element, priority_text, f"the priority of {named(element)}")
     if binding is None:
         return None
     work, topic = binding
+    priority = context.expression(element, _priority(element, work, context), f"the priority of {named(element)}")
     wanted = DELIVERIES.get(topic, ()) if work == "deliver" else ()
     if wanted and not {name for name, _ in given} & set(wanted):
         context.problem(
@@ -148,6 +147,15 @@ def _retry(element: Element, context: Context) -> Retry | None:
     except TimerError as error:
         context.problem(element, f"the retries of {named(element)} cannot be read: {error}", "R3/PT5M, or a list such as PT1M,PT5M,PT30M")
         return None
+
+
+def _priority(element: Element, work: str, context: Context) -> str | None:
+    """Of the task, else of its process: that of external tasks, or of jobs."""
+    given = context.attribute(element, "taskPriority") or context.attribute(element, "jobPriority")
+    process = next(element.iterancestors(f"{{{BPMN}}}process"), None)
+    if given is not None or process is None:
+        return given
+    return context.attribute(process, "taskPriority" if work == "external" else "jobPriority")
 
 
 def _lease_seconds(element: Element, context: Context) -> int | None:

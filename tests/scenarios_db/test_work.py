@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from engine.commands.external_tasks import acquire_external_tasks
 from engine.commands.jobs import complete_job, fail_job, throw_job_error
 from engine.commands.outcome import ItemDone, ItemFailed, ItemRetried, Refusal, Rejected
 from engine.commands.retry import retry_item
 from engine.db.acquire import recover_expired
 from tests import rows
+from tests.bpmn.models import file_of
 from tests.cast import ADA, OP, ROOT
 from tests.conftest import Clock
 from tests.scenarios_db.stage import Stage, Throws, done
@@ -156,3 +158,21 @@ def test_listeners_and_asynchronous_elements_are_jobs_that_workers_do(stage: Sta
     assert run.status == "completed"
     assert done_by == ["opened", "announce", "thank", "praise", "closed"]
     assert run.leftovers == 0
+
+
+def test_the_headers_of_a_model_come_to_handlers_and_to_workers_outside(stage: Stage) -> None:
+    told = '<extensionElements><zeebe:taskHeaders><zeebe:header key="{0}" value="{0} told"/></zeebe:taskHeaders></extensionElements>'
+    body = (
+        '<startEvent id="s"/><sequenceFlow id="f1" sourceRef="s" targetRef="inside"/>'
+        f'<serviceTask id="inside" baton:handler="h">{told.format("inside")}</serviceTask>'
+        f'<sequenceFlow id="f2" sourceRef="inside" targetRef="outside"/>'
+        f'<serviceTask id="outside" camunda:type="external" camunda:topic="t">{told.format("outside")}</serviceTask>'
+    )
+    stage.deploy_files([("p.bpmn", file_of(body))])
+    stage.start("p")
+    stage.handlers["h"] = lambda _: {}
+    (item,) = stage.take()
+    assert item.work.headers == {"inside": "inside told"}
+    stage.end(item)
+    (task,) = acquire_external_tasks(stage.conn, actor=OP, worker_id="client", topics=["t"])
+    assert task.headers == {"outside": "outside told"}

@@ -56,16 +56,22 @@ def _place(node: Node, structure: Structure) -> Place:
     """Steps need a flow to stand on. Joins count the tokens of each flow, and a gateway of events leads to the events themselves."""
     entered = bool(node.incoming)
     by_gateway = any(structure.nodes[structure.flows[flow].source].kind == "event_based_gateway" for flow in node.incoming)
-    chosen = node.parent is not None and structure.nodes[node.parent].kind == "ad_hoc_subprocess" and not entered
-    if node.for_compensation or chosen or not (entered or node.outgoing):
+    if node.for_compensation or _in_no_order(node, structure) or not (entered or node.outgoing):
         return Place("", "")
     if node.kind in GATEWAYS:
         where = "before" if entered and not by_gateway and not (node.kind in JOINS and len(node.incoming) > 1) else ""
         return Place(where, where)
     role = structure.table[node.id].role
+    if role == "end" or (getattr(node.config, "link", None) is not None and role == "throw"):
+        return Place("before", "before")  # no flow leads on
     event = role in ("start", "boundary", "catch")
     start = "before" if entered and not by_gateway else "after" if event and node.outgoing else ""
-    return Place(start, "before" if role == "end" else "after")
+    return Place(start, "after")
+
+
+def _in_no_order(node: Node, structure: Structure) -> bool:
+    """What lies in an ad hoc subprocess is chosen by its id, and counted."""
+    return node.parent is not None and structure.nodes[node.parent].kind == "ad_hoc_subprocess"
 
 
 def _continuation(element: Element, node: Node, flags: Sequence[str], context: Context, *, placed: bool) -> tuple[Step, ...]:
@@ -122,7 +128,8 @@ def put_between(structure: Structure, nodes: dict[str, Node], flows: dict[str, F
 
 def _of_flow(key: str, structure: Structure) -> tuple[Step, ...]:
     """Behind a gateway of events nothing may stand before the events."""
-    if structure.nodes[structure.flows[key].source].kind == "event_based_gateway":
+    source = structure.nodes[structure.flows[key].source]
+    if source.kind == "event_based_gateway" or _in_no_order(source, structure):
         return ()
     return of_flow(structure.sources[key], structure.context)
 

@@ -177,12 +177,26 @@ def test_a_listener_without_a_counterpart_is_reported_by_name(told: str) -> None
         '<association sourceRef="b" targetRef="y" associationDirection="One"/>',
         '<subProcess id="y" triggeredByEvent="true">{}<startEvent id="a"><timerEventDefinition>'
         "<timeDuration>PT1H</timeDuration></timerEventDefinition></startEvent></subProcess>",
+        '<adHocSubProcess id="y"><userTask id="z">{}</userTask></adHocSubProcess>',
     ],
 )
 def test_a_listener_without_a_place_is_reported_by_name(body: str) -> None:
     data = around('<userTask id="x"/>', more=body.replace("{}", f"<extensionElements>{listener('start')}</extensionElements>"))
     assert "the extension element camunda:executionListener is not read" in warnings(data)
     assert not any("#before" in key for key in definition(data).nodes)
+
+
+def test_what_a_link_ends_with_comes_before_it() -> None:
+    told = f"<extensionElements>{listener('start')}{listener('end')}</extensionElements>"
+    link = '<linkEventDefinition name="l"/>'
+    body = (
+        f'<startEvent id="s"/><sequenceFlow id="f" sourceRef="s" targetRef="x"/><intermediateThrowEvent id="x">{told}{link}'
+        f'</intermediateThrowEvent><intermediateCatchEvent id="y">{told}{link}</intermediateCatchEvent>'
+        '<sequenceFlow id="g" sourceRef="y" targetRef="e"/><endEvent id="e"/>'
+    )
+    found = definition(file_of(body))
+    assert way(found) == ["s", "x#before-1", "x#before-2", "x"]
+    assert way(found, "y") == ["y", "y#after-1", "y#after-2", "e"]
 
 
 def test_joins_and_gateways_of_events_keep_their_flows() -> None:

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from engine.bpmn import names, stand_ins
+from engine.bpmn import names, stand_ins, vocabulary
 from engine.bpmn.definition import Problem
 from engine.bpmn.languages import FEEL, JUEL, language_of
 from engine.bpmn.names import BPMN, CAMUNDA_LIKE, XSI, Element
@@ -176,7 +176,7 @@ class Context:
             if names.split(tag)[0] not in ("", BPMN, XSI) and tag not in asked(element):
                 self.unread_attribute(element, tag)
         for child in names.extensions(element):
-            if not self.was_read(child):
+            if not self.was_read(child) and child.tag not in vocabulary.BY_EDITORS:
                 self.unread_extension(child)
 
     def was_read(self, extension: Element) -> bool:

@@ -20,6 +20,9 @@ def report(top: Element, context: Context) -> None:
     waiting = [(top, "")]
     while waiting:
         element, within = waiting.pop()
+        if element.tag in vocabulary.BY_EDITORS:
+            waiting += [(child, within) for child in reversed(_of_an_editor(element, context))]
+            continue
         if _is_foreign(element) and not context.was_read(element):
             context.unread_extension(element)  # and so is all that lies in it
             continue
@@ -31,6 +34,14 @@ def report(top: Element, context: Context) -> None:
         _own(element, context, within=own)
         below = own if own != REFUSED or within or not _goes_on(element) else ""
         waiting += [(child, below) for child in reversed(list(names.elements(element)))]
+
+
+def _of_an_editor(element: Element, context: Context) -> list[Element]:
+    """What lies in an element of an editor; what else it has is reported."""
+    for key in element.attrib:
+        if str(key) not in vocabulary.BY_EDITORS[str(element.tag)] and names.split(str(key))[0] not in vocabulary.OF_TOOLS:
+            context.unread_attribute(element, str(key))
+    return list(names.elements(element))
 
 
 def _own(element: Element, context: Context, *, within: str) -> None:
@@ -53,7 +64,8 @@ def _is_foreign(element: Element) -> bool:
     """An extension element: it stands in extensionElements, or where the standard has no place for it."""
     parent = element.getparent()
     standard = (BPMN, *vocabulary.DIAGRAM)
-    return parent is not None and names.namespace(parent) in standard and names.namespace(element) not in standard
+    around = parent is not None and (names.namespace(parent) in standard or str(parent.tag) in vocabulary.BY_EDITORS)
+    return around and names.namespace(element) not in standard
 
 
 def _is_read(element: Element) -> bool:

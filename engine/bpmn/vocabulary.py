@@ -168,6 +168,14 @@ waypoint: x y
 """),
 }
 
+# Extension elements with which editors remember how something is drawn, and their attributes.
+BY_EDITORS: Mapping[str, frozenset[str]] = {
+    "{http://www.signavio.com}signavioMetaData": frozenset({"metaKey", "metaValue"}),
+    "{http://www.signavio.com}signavioLabel": frozenset({"ref", "align", "valign", "x", "y", "top", "bottom", "left", "right"}),
+    "{http://flowable.org/design}stencilid": frozenset(),
+    "{http://flowable.org/design}stencilsuperid": frozenset(),
+}
+
 # Attributes in these namespaces say how something is drawn, or with what: no process depends on them.
 OF_TOOLS = frozenset(
     {

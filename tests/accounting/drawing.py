@@ -60,6 +60,12 @@ DESCRIBING = frozenset(
         *((tag, "operationRef") for tag in ("receiveTask", "messageEventDefinition")),
     )
 )
+EDITORS = {  # of Signavio: colours, labels, its own keys; of Flowable: the symbol on the palette
+    "{http://www.signavio.com}signavioMetaData": ("metaKey", "metaValue"),
+    "{http://www.signavio.com}signavioLabel": ("ref", "align", "valign", "x", "y", "top", "bottom", "left", "right"),
+    "{http://flowable.org/design}stencilid": (),
+    "{http://flowable.org/design}stencilsuperid": (),
+}
 OF_DIAGRAMS = frozenset(
     """id name documentation resolution bpmnElement isHorizontal isExpanded isMarkerVisible isMessageVisible participantBandKind
     choreographyActivityShape sourceElement targetElement messageVisibleKind labelStyle x y width height size isBold isItalic
@@ -70,7 +76,7 @@ OF_DIAGRAMS = frozenset(
 def is_whole(element: etree._Element, data: frozenset[str]) -> bool:
     """Whether an element is there for people, with everything of the standard in it. `data`: ids of what is data."""
     tag = etree.QName(element)
-    if tag.namespace in DIAGRAMS:
+    if tag.namespace in DIAGRAMS or element.tag in EDITORS:
         return True
     if tag.namespace != BPMN:
         return False
@@ -98,5 +104,5 @@ def is_drawn(element: etree._Element, attribute: str, *, within: bool) -> bool:
     if tag.namespace in DIAGRAMS:
         return name.localname in OF_DIAGRAMS
     if tag.namespace != BPMN:
-        return name.localname == "id"
+        return name.localname in EDITORS.get(str(element.tag), ("id",))
     return within or name.localname in EVERYWHERE or (tag.localname, name.localname) in DESCRIBING

@@ -108,6 +108,19 @@ def test_how_things_are_drawn_is_nothing_to_report() -> None:
     assert read(data).warnings == ()
 
 
+def test_what_an_editor_remembers_is_nothing_to_report_but_what_is_added_to_it_is() -> None:
+    told = '<s:signavioMetaData xmlns:s="http://www.signavio.com" metaKey="bgcolor" metaValue="#fff"{}</s:signavioMetaData>'
+    data = [
+        around(f'<task id="x"><extensionElements>{told.format(more)}</extensionElements></task>')
+        for more in (">", ' nobodys="1"><other:part/>')
+    ]
+    assert read(data[0]).warnings == ()
+    assert [each.what for each in read(data[1]).warnings] == [
+        "the attribute nobodys is not read",
+        "the extension element part (urn:other) is not read",
+    ]
+
+
 def test_the_language_of_a_global_script_is_read_under_its_own_name() -> None:
     script = '<globalScriptTask id="g" scriptLanguage="groovy"><script>a</script></globalScriptTask>'
     said = [each.what for each in read(around('<task id="x"/>', root=script)).warnings]

@@ -242,23 +242,8 @@ def load_batch(conn: psycopg.Connection[Any], job_ids: Sequence[UUID]) -> dict[U
 
 
 def _work(row: Sequence[Any], ahead: Loaded | None, seen: Mapping[str, Variable]) -> Work:
-    (
-        job_id,
-        kind,
-        topic,
-        element_id,
-        definition_id,
-        instance_id,
-        root_id,
-        tenant_id,
-        payload,
-        attempts,
-        most,
-        number,
-        lock_first,
-        held,
-        _,
-    ) = row
+    job_id, kind, topic, element_id, definition_id, instance_id, root_id, tenant_id, payload, *rest = row
+    attempts, most, number, lock_first, held, _ = rest
     snapshot = ahead.snapshot if ahead is not None else None
     return Work(
         job_id=job_id,

@@ -11,8 +11,11 @@ from pathlib import Path
 
 from playwright.sync_api import sync_playwright
 
+from engine.bpmn.reader import read_files
+from engine.drawings.drawing import Drawing, draw
+from engine.drawings.layout import has_drawing
 from tests.accounting.count import Counted, count
-from tests.accounting.imports import NO_DRAWING, import_all, text_of
+from tests.accounting.imports import import_all, text_of
 from tests.accounting.probe import read_and_without_effect, unknown_that_goes_unnoticed
 from tests.browser.conftest import chromium_path
 
@@ -49,17 +52,27 @@ def main(arguments: list[str]) -> int:
 
 
 def _imported(files: dict[str, bytes]) -> list[str]:
-    """What bpmn-js cannot show. A file without a drawing is no error of its author's, and counted apart."""
+    """What bpmn-js cannot show of what pages give it: each process with its own drawing, or with one that was laid out."""
+    pictures = {name: picture for file, content in files.items() for name, picture in _pictures(file, content)}
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium_path(), args=["--no-sandbox"])
-        said = import_all(browser, {file: text_of(content) for file, content in files.items()})
+        said = import_all(browser, {name: text_of(xml) for name, (xml, _) in pictures.items() if xml is not None})
         browser.close()
-    errors = {file: each.error for file, each in said.items() if each.error is not None}
-    undrawn = [file for file, error in errors.items() if error == NO_DRAWING]
-    wrong = [f"{file}: {error}" for file, error in errors.items() if error != NO_DRAWING]
-    print(f"bpmn-js: {len(files) - len(errors)} imported, {len(undrawn)} without a drawing")
+    wrong = [f"{name}: {each.error}" for name, each in said.items() if each.error is not None]
+    wrong += [f"{name}: {note}" for name, (xml, note) in pictures.items() if xml is None]
+    laid_out = sum(xml is not None and bool(note) for xml, note in pictures.values())
+    print(f"bpmn-js: {len(said) - len(wrong)} processes of {len(files)} files imported, {laid_out} of them laid out")
     _list("bpmn-js cannot import", wrong)
     return wrong
+
+
+def _pictures(file: str, content: bytes) -> Iterator[tuple[str, tuple[bytes | None, str]]]:
+    """The XML of each process, and what is said of a drawing that was laid out, or of none."""
+    for _, definition in read_files([(file, content)]).definitions:
+        if definition.called_only:
+            continue  # a global task has one step, and no picture
+        drawn = Drawing(content, "") if has_drawing(content, definition.key) else draw(content, definition.key)
+        yield f"{file}, {definition.key}", (drawn.xml, drawn.note)
 
 
 def _asked(arguments: list[str]) -> argparse.Namespace:

@@ -31,10 +31,10 @@ def deploy(paths: tuple[Path, ...], name: str, as_json: bool) -> None:
         outcome = deploy_command(conn, [(path.name, path.read_bytes()) for path in paths], actor=SYSTEM, name=name)
     if isinstance(outcome, Rejected):
         refused(outcome)
-    if as_json:
-        click.echo(json.dumps([asdict(definition) for definition in outcome.definitions], default=str, indent=2))
-        return
     deployed: tuple[DeployedDefinition | DeployedDecision, ...] = (*outcome.definitions, *outcome.decisions)
+    if as_json:
+        click.echo(json.dumps([asdict(definition) for definition in deployed], default=str, indent=2))
+        return
     for definition in deployed:
         _warn(definition.warnings)
         click.echo(f"{definition.key} version {definition.version}{' (unchanged)' if definition.unchanged else ''}")

@@ -14,6 +14,7 @@ from engine.core.state import Names, Token
 from engine.core.values import Variable, typed
 from engine.dmn.errors import DecisionError
 from engine.dmn.evaluate import Evaluated, Outcome, evaluate
+from engine.dmn.types import told
 from engine.expressions import ExpressionError
 from engine.expressions.feel.outward import as_variable
 
@@ -31,8 +32,8 @@ def decide(run: Run, token: Token, node: Node, config: DecisionConfig) -> None:
         raise CannotGoOn("decision", f"{node.name or node.id}: {error}") from error
     for made in outcome.made:
         run.record(token.scope, "decision_evaluated", node.id, _told(made, decidable))
-    values = _mapped(run, token, node, config, outcome, local)
-    run.assign(token.scope, outward(run, token.scope, node, values), node.id)
+    values = outward(run, token.scope, node, _mapped(run, token, node, config, outcome, local))
+    run.assign(token.scope, values, node.id)
     if node.id in token.scope.definition.compensable:
         token.results = values
 
@@ -157,4 +158,8 @@ def _told(made: Evaluated, decidable: Decidable) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    return variable(value, "a decision").value
+    """As JSON; what no variable can hold, such as a range on the way, in words."""
+    try:
+        return typed(as_variable(value)).value
+    except (TypeError, ExpressionError):
+        return told(value)

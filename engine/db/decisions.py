@@ -23,12 +23,15 @@ from engine.dmn.reader import read_decisions
 _kept: OrderedDict[UUID, Decidable | NotDecidable] = OrderedDict()
 _turning = Lock()
 
+_MEMBERS = (
+    "SELECT jsonb_object_agg(m.key, jsonb_build_array(m.id, m.version)) FROM decision_definition m"
+    " WHERE m.deployment_id = f.deployment_id AND m.resource_name = f.resource_name"
+)
+_ONE = f"SELECT f.key, f.version, f.resource_name, f.xml, ({_MEMBERS}) FROM decision_definition f WHERE f.id = %(id)s"
 # The newest of the versions that a call allows. What this process has read before comes without its text.
-_FIND = """
+_FIND = f"""
 SELECT u.number - 1, f.id, f.version, f.resource_name, CASE WHEN NOT f.id = ANY (%(kept)s) THEN f.xml END,
-  CASE WHEN NOT f.id = ANY (%(kept)s) THEN (
-    SELECT jsonb_object_agg(m.key, jsonb_build_array(m.id, m.version)) FROM decision_definition m
-    WHERE m.deployment_id = f.deployment_id AND m.resource_name = f.resource_name) END
+  CASE WHEN NOT f.id = ANY (%(kept)s) THEN ({_MEMBERS}) END
 FROM unnest(%(keys)s::text[], %(versions)s::int[], %(tags)s::text[], %(bys)s::uuid[]) WITH ORDINALITY AS u (key, version, tag, by, number)
 CROSS JOIN LATERAL (
   SELECT d.* FROM decision_definition d WHERE d.tenant_id = %(tenant_id)s AND d.key = u.key
@@ -60,8 +63,19 @@ def decided(
     return found
 
 
-def graph_of(key: str, version: int, resource: str, xml: bytes) -> DecisionGraph | NotDecidable:
-    """What the file of a version says, as today's rules read it."""
+def graph_of(conn: psycopg.Connection[Any], row_id: UUID) -> DecisionGraph | NotDecidable:
+    """What the file of a version says, as today's rules read it; kept by the process."""
+    with _turning:
+        known = _kept.get(row_id)
+    if known is None:
+        row = cursor_of(conn).execute(_ONE, {"id": row_id}).fetchone()
+        if row is None:
+            return NotDecidable(f"expected the version {row_id} of a decision, found none")
+        known = _compiled(row_id, *row)
+    return known.graph if isinstance(known, Decidable) else known
+
+
+def _read(key: str, version: int, resource: str, xml: bytes) -> DecisionGraph | NotDecidable:
     read = read_decisions([(resource, xml)])
     graph = next((graph for _, graph in read.graphs if key in graph.decisions), None)
     if read.problems or graph is None:
@@ -80,7 +94,7 @@ def _missing(call: DecisionCall) -> NotDecidable:
 
 def _compiled(row_id: UUID, key: str, version: int, resource: str, xml: bytes, members: Mapping[str, Any]) -> Decidable | NotDecidable:
     """Read it, and keep it: the least recently read goes first."""
-    graph = graph_of(key, version, resource, bytes(xml))
+    graph = _read(key, version, resource, bytes(xml))
     if isinstance(graph, NotDecidable):
         found: Decidable | NotDecidable = graph
     else:

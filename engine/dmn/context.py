@@ -13,6 +13,8 @@ from engine.dmn.language import language_of, parsed, parsed_tests
 from engine.dmn.names import Element, named
 from engine.expressions import Expression, ExpressionError
 
+MAX_EXPRESSIONS = 10_000  # different ones of a file: some seconds of reading
+
 
 @dataclass(slots=True)
 class Context:
@@ -25,6 +27,8 @@ class Context:
     types: dict[str, Type] = field(default_factory=dict)  # item definitions by name
     language: str | None = None  # expressionLanguage of the file
     _read: set[tuple[Element, str]] = field(default_factory=set)
+    _full: bool = False
+    _parsed_before: dict[tuple[bool, str, str, frozenset[str]], Expression] = field(default_factory=dict)
 
     def problem(self, element: Element, what: str, why: str) -> None:
         if len(self.problems) < MAX_REPORTED:
@@ -77,11 +81,20 @@ class Context:
         language = self.language_at(holder)
         if language is None:
             return None
+        place = (parse is parsed_tests, language, text, self.known)  # cells of a table often say the same
+        if (before := self._parsed_before.get(place)) is not None:
+            return before
+        if len(self._parsed_before) >= MAX_EXPRESSIONS:
+            if not self._full:
+                self._full = True
+                self.problem(holder, f"the file has more than {MAX_EXPRESSIONS:,} different expressions", "fewer, or several files")
+            return None
         try:
-            return parse(text, language, self.known)
+            found = self._parsed_before[place] = parse(text, language, self.known)
         except ExpressionError as error:
             self.problem(holder, f"{where} is not an expression: {error}", "an expression as docs/expressions.md describes it")
             return None
+        return found
 
 
 def nearest_id(element: Element) -> str | None:

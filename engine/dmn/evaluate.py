@@ -28,9 +28,13 @@ from engine.dmn.definition import (
 from engine.dmn.errors import DecisionError
 from engine.dmn.hits import Chosen, Hit, by_default, choose
 from engine.dmn.types import coerce, told
-from engine.expressions import Expression, ExpressionError
+from engine.expressions import Expression, ExpressionError, LimitExceeded
+from engine.expressions.feel.function import CLOCK, Builtin
+from engine.expressions.limits import STEPS
 
 MAX_CALLS = 1_000  # of business knowledge models in one evaluation
+MAX_STEPS = 1_000_000  # of all its expressions together; each takes one at least
+TOO_MUCH = f"expected a decision of at most {MAX_STEPS:,} steps, found one that needs more"
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +95,7 @@ class _Run:
     seen: _Seen
     made: list[Evaluated] = field(default_factory=list)
     calls: int = 0
+    steps: int = MAX_STEPS
 
     def decide(self, decision: Decision) -> None:
         """Make one decision; what it requires has been made."""
@@ -141,14 +146,14 @@ class _Run:
         columns = [_Seen(names, {clause.variable: value, "?": value}) for clause, value in zip(table.inputs, values, strict=True)]
         hits: list[Hit] = []
         for rule in table.rules:
-            if all(_holds(test, column, f"{where}, rule {rule.number}") for test, column in zip(rule.tests, columns, strict=True)):
+            if all(self._holds(test, column, f"{where}, rule {rule.number}") for test, column in zip(rule.tests, columns, strict=True)):
                 hits.append(Hit(rule, self._outputs(table, rule, names, where)))
                 if table.hit_policy == "FIRST":
                     break
         if not hits and table.has_defaults:
             chosen = by_default(table, self._defaults(table, names, where))
         else:
-            orders = [_order(output.order, names, where) for output in table.outputs]
+            orders = [self._order(output.order, names, where) for output in table.outputs]
             chosen = choose(table, hits, orders, where)
         labels = [clause.label or clause.id or f"input {place}" for place, clause in enumerate(table.inputs, start=1)]
         return tuple(zip(labels, values, strict=True)), chosen
@@ -157,8 +162,8 @@ class _Run:
         at = f"{where}, input {clause.label or place}"
         if clause.expression is None:
             return None
-        value = coerce(_evaluated(clause.expression, names, at), clause.type, at, names)
-        if value is not None and clause.allowed is not None and _evaluated(clause.allowed, _Seen(names, {"?": value}), at) is not True:
+        value = coerce(self._evaluated(clause.expression, names, at), clause.type, at, names)
+        if value is not None and clause.allowed is not None and self._evaluated(clause.allowed, _Seen(names, {"?": value}), at) is not True:
             raise DecisionError("type", f"{at}: expected one of {clause.allowed_text}, found {told(value)}")
         return value
 
@@ -177,8 +182,8 @@ class _Run:
     def _output(self, table: DecisionTable, place: int, expression: Expression | None, names: _Seen, where: str) -> Any:
         output = table.outputs[place]
         at = f"{where}, output {output.name or output.label or place + 1}"
-        value = None if expression is None else coerce(_evaluated(expression, names, at), output.type, at, names)
-        if value is not None and output.allowed is not None and _evaluated(output.allowed, _Seen(names, {"?": value}), at) is not True:
+        value = None if expression is None else coerce(self._evaluated(expression, names, at), output.type, at, names)
+        if value is not None and output.allowed is not None and self._evaluated(output.allowed, _Seen(names, {"?": value}), at) is not True:
             raise DecisionError("type", f"{at}: expected one of {output.allowed_text}, found {told(value)}")
         return value
 
@@ -187,7 +192,7 @@ class _Run:
     def _value(self, logic: Logic, names: _Seen, where: str) -> Any:
         match logic:
             case LiteralExpression(expression, type):
-                return coerce(_evaluated(expression, names, where), type, where, names)
+                return coerce(self._evaluated(expression, names, where), type, where, names)
             case DecisionTable():
                 return self._table(logic, names, where)[1].value
             case BoxedContext():
@@ -211,7 +216,16 @@ class _Run:
     def _functions(self, keys: tuple[str, ...], names: _Seen, where: str) -> _Seen:
         """The functions that an expression may call by name (6.3.9)."""
         models = [self.graph.knowledge[key] for key in keys]
-        return _Seen(names, {model.name: _Callable(self, model, where) for model in models}) if models else names
+        return _Seen(names, {model.name: self._function(model, where) for model in models}) if models else names
+
+    def _function(self, model: Knowledge, where: str) -> Builtin:
+        """A business knowledge model as FEEL calls it: by its name, with arguments in order or by their names."""
+        return Builtin(
+            model.name,
+            (tuple(name for name, _ in model.parameters),),
+            False,
+            lambda scope, *arguments: self.call(model, list(arguments), where),
+        )
 
     def _invoke(self, function: str, given: Mapping[str, Any], where: str) -> Any:
         """7.3.3: its parameters are all that its body sees of the call."""
@@ -230,38 +244,26 @@ class _Run:
             name: coerce(value, type, f"{at}, parameter {name}", self.seen)
             for (name, type), value in zip(model.parameters, given, strict=True)
         }
-        return self._value(model.body, self._functions(model.requires, _Seen({}, values), at), at)
+        clock = {CLOCK: self.seen[CLOCK]} if CLOCK in self.seen else {}
+        return self._value(model.body, self._functions(model.requires, _Seen(clock, values), at), at)
 
+    # ---- expressions
 
-@dataclass(frozen=True, slots=True)
-class _Callable:
-    """A business knowledge model as the function that FEEL calls by its name."""
+    def _holds(self, test: Test, column: _Seen, where: str) -> bool:
+        """Whether a cell holds for the value of its column. Nothing but true is true: null is not."""
+        return test.expression is None or self._evaluated(test.expression, column, where) is True
 
-    run: _Run
-    model: Knowledge
-    where: str
+    def _order(self, expression: Expression | None, names: _Seen, where: str) -> list[Any] | None:
+        return None if expression is None else list(self._evaluated(expression, names, where))
 
-    def call(self, scope: Any, *arguments: Any) -> Any:
-        scope.spend(1)
-        if len(arguments) != len(self.model.parameters):
-            what = f"expected {len(self.model.parameters)} arguments for {self.model.name}, found {len(arguments)}"
-            raise DecisionError("expression", f"{self.where}: {what}")
-        return self.run.call(self.model, list(arguments), self.where)
-
-
-def _holds(test: Test, column: _Seen, where: str) -> bool:
-    """Whether a cell holds for the value of its column. Nothing but true is true: null is not."""
-    if test.expression is None:
-        return True
-    return _evaluated(test.expression, column, where) is True
-
-
-def _order(expression: Expression | None, names: _Seen, where: str) -> list[Any] | None:
-    return None if expression is None else list(_evaluated(expression, names, where))
-
-
-def _evaluated(expression: Expression, names: Mapping[str, Any], where: str) -> Any:
-    try:
-        return expression.evaluate(names)
-    except ExpressionError as error:
-        raise DecisionError("expression", f"{where}: {error}") from error
+    def _evaluated(self, expression: Expression, names: Mapping[str, Any], where: str) -> Any:
+        """What one expression takes is taken from what the whole evaluation may."""
+        try:
+            value, taken = expression.measured(names, self.steps)
+        except ExpressionError as error:
+            why = TOO_MUCH if isinstance(error, LimitExceeded) and self.steps < STEPS else error
+            raise DecisionError("expression", f"{where}: {why}") from error
+        self.steps -= 1 + taken
+        if self.steps < 0:
+            raise DecisionError("expression", f"{where}: {TOO_MUCH}")
+        return value

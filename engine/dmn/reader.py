@@ -87,9 +87,11 @@ class _File:
     decisions: dict[str, Element] = field(default_factory=dict)
     inputs: dict[str, Element] = field(default_factory=dict)
     knowledge: dict[str, Element] = field(default_factory=dict)
+    components: frozenset[str] = frozenset()  # names in types, which any expression may spell with blanks and signs in them
 
     def read(self) -> DecisionGraph:
         self._index()
+        self.components = _components(self.context)
         inputs = {key: InputData(key, _name(each), _variable_type(each, self.context)) for key, each in self.inputs.items()}
         knowledge = {key: model for key, each in self.knowledge.items() if (model := self._model(key, each)) is not None}
         decisions = {key: found for key, each in self.decisions.items() if (found := self._decision(key, each)) is not None}
@@ -126,9 +128,8 @@ class _File:
         inputs = tuple(self._required(element, "informationRequirement", "requiredInput", self.inputs, "an inputData"))
         models = tuple(self._required(element, "knowledgeRequirement", "requiredKnowledge", self.knowledge, "a businessKnowledgeModel"))
         others = [self.decisions[each] for each in required] + [self.inputs[each] for each in inputs]
-        self.context.known = frozenset(
-            [*(_result(each) for each in others), *(_name(each) for each in others), *(_name(self.knowledge[each]) for each in models)]
-        )
+        visible = [name(each) for each in others for name in (_result, _name)]
+        self.context.known = self.components.union(visible, (_name(self.knowledge[each]) for each in models))
         logic = logic_in(element, self.context)
         self._check_calls(element, logic, models)
         tag = (self.context.attribute(element, "versionTag") or self._zeebe_tag(element) or "").strip() or None
@@ -187,7 +188,7 @@ class _File:
             self.context.problem(element, f"{named(element)} is a function of {function.get('kind')}", "one of FEEL")
             return None
         parameters = tuple(parameters_of(function, self.context))
-        self.context.known = frozenset([*(name for name, _ in parameters), *(_name(self.knowledge[each]) for each in requires)])
+        self.context.known = self.components.union(name for name, _ in parameters).union(_name(self.knowledge[each]) for each in requires)
         body = logic_in(function, self.context)
         self._check_calls(element, body, requires)
         return None if body is None else Knowledge(key, _name(element) or key, parameters, body, requires)
@@ -239,3 +240,15 @@ def _variable_type(element: Element, context: Context) -> Type:
 def _said(element: Element, tag: str) -> str:
     found = names.child(element, tag)
     return names.text(found).strip() if found is not None else ""
+
+
+def _components(context: Context) -> frozenset[str]:
+    found: set[str] = set()
+    waiting, seen = list(context.types.values()), set[int]()
+    while waiting:
+        each = waiting.pop()
+        if id(each) not in seen:  # types share their parts
+            seen.add(id(each))
+            found.update(name for name, _ in each.components)
+            waiting += [part for _, part in each.components]
+    return frozenset(found)

@@ -53,3 +53,7 @@ class Expression(Protocol):
     def evaluate(self, variables: Mapping[str, Any]) -> Any:
         """The value over native values (engine.core.values). Raises ExpressionError, never anything else."""
         ...
+
+    def measured(self, variables: Mapping[str, Any], steps: int) -> tuple[Any, int]:
+        """The value, and how many steps it took, at most those given: who limits those of several expressions asks so."""
+        ...

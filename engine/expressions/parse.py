@@ -47,8 +47,17 @@ class Compiled:
 
     def evaluate(self, variables: Mapping[str, Any]) -> Any:
         """The value over native values. Raises ExpressionError, never anything else."""
+        return self._in(self.opened(variables))
+
+    def measured(self, variables: Mapping[str, Any], steps: int) -> tuple[Any, int]:
+        """The value, and how many steps it took: for somebody who limits those of several expressions together."""
+        scope = self.opened(variables)
+        scope.steps = granted = min(scope.steps, steps)
+        return self._in(scope), granted - scope.steps
+
+    def _in(self, scope: Scope) -> Any:
         try:
-            return self.closure(self.opened(variables))
+            return self.closure(scope)
         except RecursionError as error:
             raise LimitExceeded("expected a value that fits the stack, found deeper nesting") from error
 

@@ -12,6 +12,7 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page, expect
 
 from engine.commands.external_tasks import acquire_external_tasks
+from tests.web.decisions import cooked, dinner
 from tests.web.operations import OLGA, deployed, failed_external_task, one, started
 from tests.web.rows import Rows
 
@@ -37,11 +38,18 @@ def furnished(conn: psycopg.Connection[Any]) -> Any:
     return here
 
 
+def furnished_with_decisions(conn: psycopg.Connection[Any]) -> Any:
+    """A case that was decided."""
+    cooked(conn)
+    dinner(conn, degrees=30, guests=4)
+    return dinner(conn, business_key="D-1")
+
+
 @pytest.mark.parametrize(("scheme", "width"), [("light", 1440), ("dark", 1440), ("light", 390), ("light", 320)])
 def test_axe_finds_nothing_on_any_page_of_operations_and_none_overflows(
     open_browser: Open, committed_db: psycopg.Connection, scheme: str, width: int
 ) -> None:
-    here = furnished(committed_db)
+    here, decided = furnished(committed_db), furnished_with_decisions(committed_db)
     item = one(committed_db, "SELECT external_task_id FROM incident WHERE external_task_id IS NOT NULL")
     lease = one(committed_db, "SELECT id FROM external_task WHERE status = 'leased'")
     olga = open_browser("olga", width=width, color_scheme=scheme)
@@ -49,6 +57,7 @@ def test_axe_finds_nothing_on_any_page_of_operations_and_none_overflows(
         "", "/processes", "/processes/order-fulfilment/1", "/instances", "/instances?q=zebra", f"/instances/{here}",
         f"/instances/{here}?cancel=1", "/jobs", "/leases", f"/leases?release={lease}&item={lease}", "/failed",
         f"/failed/external_task/{item}", "/workers", "/outbox", "/messages", "/sign-ins", "/deploy",
+        "/decisions", "/decisions?q=zebra", "/decisions/dish/1", "/decisions/season/1", f"/instances/{decided}",
     )  # fmt: skip
     for path in paths:
         olga.goto(f"/operations{path}")

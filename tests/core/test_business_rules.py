@@ -186,3 +186,11 @@ def test_the_outcome_goes_where_data_outputs_lead() -> None:
     task = replace(decides(mapper="singleEntry", result_variable="dish"), data_outputs=(DataOutput("meal", ("dish",), parse("${dish}")),))
     world = World(model("start -> choose -> eat -> end", choose=task, eat=user()), tables=one(ONE)).start(season="Winter")
     assert world.variables["meal"] == "Stew"
+
+
+def test_a_range_on_the_way_is_told_in_words_and_decided_by() -> None:
+    tables = {"d": graph(file(decision("d", literal("5 in span"), needs=("span",)), decision("span", literal("[1..9]"))))}
+    world = World(process(mapper="value", result_variable="x"), tables=tables).start()
+    assert world.variables["x"] is True
+    (told, _) = [event.data for event in world.last.history if event.kind == "decision_evaluated"]
+    assert isinstance(told["result"], str)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
 
@@ -196,9 +197,18 @@ def test_a_business_knowledge_model_may_call_those_that_it_requires() -> None:
     assert value(file(DOUBLE, outer, decision("d", literal("fourfold(x)"), needs=("!o",))), x=3) == 12
 
 
-def test_a_wrong_number_of_arguments_is_an_error() -> None:
-    with pytest.raises(DecisionError, match="expected 1 arguments for twice, found 2"):
-        value(file(DOUBLE, decision("d", literal("twice(1, 2)"), needs=("!double",))))
+def test_a_wrong_number_of_arguments_has_no_result_and_a_name_finds_its_parameter() -> None:
+    assert value(file(DOUBLE, decision("d", literal("twice(1, 2)"), needs=("!double",)))) is None
+    assert value(file(DOUBLE, decision("d", literal("twice(n: 4)"), needs=("!double",)))) == 8
+
+
+def test_the_time_is_known_within_a_business_knowledge_model() -> None:
+    model = (
+        '<businessKnowledgeModel id="m" name="year"><encapsulatedLogic><formalParameter name="n"/>'
+        f"{literal('now().year + n')}</encapsulatedLogic></businessKnowledgeModel>"
+    )
+    now = {"`now`": datetime(2026, 11, 29, tzinfo=UTC)}
+    assert value(file(model, decision("d", literal("year(1)"), needs=("!m",))), **now) == 2027
 
 
 def test_an_invocation_of_what_is_not_required_is_refused() -> None:
@@ -214,3 +224,43 @@ def test_models_that_require_each_other_are_refused() -> None:
     )
     (found,) = problems(file(loop, decision("d", literal("1"))))
     assert "requires itself: double → double" in found.what
+
+
+# ---- limits
+
+
+def test_the_steps_of_all_cells_together_are_limited() -> None:
+    """Each cell stays within what one expression may take; a thousand of them do not."""
+    slow = [("some x in [1..20000] satisfies ? = x and x < 0", "1")] * 1_000
+    with pytest.raises(DecisionError, match="rule 50: expected a decision of at most 1,000,000 steps, found one that needs more"):
+        value(table(["n"], ["x"], *slow, hit="COLLECT"), n=1)
+
+
+def test_one_expression_that_takes_too_much_is_named_by_its_own_limit() -> None:
+    with pytest.raises(DecisionError, match="rule 1: expected at most 50000 steps"):
+        value(table(["n"], ["x"], ("some x in [1..100000] satisfies ? = x and x < 0", "1")), n=1)
+
+
+def test_models_that_call_each_other_without_end_are_stopped() -> None:
+    many = f"<list>{''.join(literal('twice(1)') for _ in range(1_100))}</list>"
+    with pytest.raises(DecisionError, match="expected at most 1,000 calls of business knowledge models, found more"):
+        value(file(DOUBLE, decision("d", many, needs=("!double",))))
+
+
+def test_a_file_of_too_many_different_expressions_is_refused_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("engine.dmn.context.MAX_EXPRESSIONS", 10)
+    rules = [(str(number), "1") for number in range(8)]  # and the input, and one output that all of them have
+    assert problems(file(decision("d", table(["n"], ["x"], *rules)))) == ()
+    (found,) = problems(file(decision("d", table(["n"], ["x"], *rules, ("8", "2"), ("9", "3")))))
+    assert (found.element_id, found.what) == ("r9", "the file has more than 10 different expressions")
+
+
+def test_components_with_blanks_and_signs_are_names() -> None:
+    item = (
+        '<itemDefinition name="tLoan"><itemComponent name="Approved/Declined"><typeRef>string</typeRef></itemComponent>'
+        '<itemComponent name="loan amount"><typeRef>number</typeRef></itemComponent></itemDefinition>'
+    )
+    data = '<inputData id="l" name="loan"><variable name="loan" typeRef="tLoan"/></inputData>'
+    logic = literal('loan.loan amount > 5 and loan.Approved/Declined = "Approved"')
+    content = file(item, data, decision("d", logic, needs=("#l",)))
+    assert value(content, loan={"loan amount": "6", "Approved/Declined": "Approved"}) is True

@@ -13,7 +13,7 @@ from engine.dmn.definition import Decision, DecisionGraph, DecisionTable, Litera
 from engine.queries.decisions import DecisionRow, Evaluation, decision_source, decisions, evaluation, evaluations
 from engine.queries.rows import reading
 from webapp.auth.identity import current_actor
-from webapp.db import reader
+from webapp.db import command_connection, reader
 from webapp.fragments import tagged
 from webapp.operations.blueprint import blueprint
 from webapp.operations.decision_words import POLICIES, feel_text, inputs_text
@@ -54,13 +54,12 @@ def decision(key: str, version: int) -> str:
 @blueprint.get("/decisions/<key>/<int(max=2147483647):version>/evaluations")
 def decision_evaluations(key: str, version: int) -> Response:
     """How this version was made last, newest first."""
-    shown = _shown(key, version)
+    row, _ = _versions(key, version)
+    made = _made(row)
     if not request.args.get("evaluation"):
-        shown["chosen"] = None  # the table of the page marks none
-    return tagged(
-        [shown["chosen"] and shown["chosen"].id, *(each.id for each in shown["evaluations"])],
-        lambda: render_template("operations/_decision_evaluations.html", **shown),
-    )
+        made["chosen"] = None  # the table of the page marks none
+    seen = [made["chosen"] and made["chosen"].id, *(each.id for each in made["evaluations"])]
+    return tagged(seen, lambda: render_template("operations/_decision_evaluations.html", row=row, **made))
 
 
 @blueprint.get("/decisions/<key>/<int(max=2147483647):version>/model")
@@ -96,34 +95,37 @@ def _versions(key: str, version: int | None) -> tuple[DecisionRow, list[Decision
 
 def _shown(key: str, version: int | None) -> dict[str, Any]:
     row, versions = _versions(key, version)
-    tenant = current_actor().tenant_id
-    wanted = request.args.get("evaluation", "")
+    graph = graph_of(command_connection(), row.id)
+    read = graph if isinstance(graph, DecisionGraph) else None
+    decision = read.decisions[row.key] if read is not None else None
+    table = decision.logic if decision is not None and isinstance(decision.logic, DecisionTable) else None
+    made = _made(row)
+    chosen = made["chosen"]
+    return {
+        **made,
+        "row": row,
+        "versions": versions,
+        "why_not": graph.why if isinstance(graph, NotDecidable) else "",
+        "decision": decision,
+        "table": table,
+        "literal": decision.logic if decision is not None and isinstance(decision.logic, LiteralExpression) else None,
+        "rules_shown": SHOWN_RULES,
+        "policy": POLICIES.get(table.hit_policy, "") if table is not None else "",
+        "requirements": _requirements(read, decision),
+        "matched": {rule["number"] for rule in chosen.data.get("rules", ())} if chosen is not None else set(),
+    }
+
+
+def _made(row: DecisionRow) -> dict[str, Any]:
+    """How a version was made last; `chosen`: the evaluation that the address names, else the latest."""
+    tenant, wanted = current_actor().tenant_id, request.args.get("evaluation", "")
     with reading(reader()) as conn:
-        source = decision_source(conn, row.id)
         latest = evaluations(conn, row.id, tenant_id=tenant)
         chosen: Evaluation | None = latest[0] if latest else None
         if wanted.isascii() and wanted.isdigit() and len(wanted) < 19:
             chosen = evaluation(conn, row.id, int(wanted), tenant_id=tenant)
-    graph = graph_of(row.key, row.version, row.resource_name, bytes(source.xml)) if source is not None else None
-    read = graph if isinstance(graph, DecisionGraph) else None
-    made = read.decisions[row.key] if read is not None else None
-    return {
-        "row": row,
-        "versions": versions,
-        "why_not": graph.why if isinstance(graph, NotDecidable) else "",
-        "decision": made,
-        "table": made.logic if made is not None and isinstance(made.logic, DecisionTable) else None,
-        "literal": made.logic if made is not None and isinstance(made.logic, LiteralExpression) else None,
-        "rules_shown": SHOWN_RULES,
-        "policy": POLICIES.get(made.logic.hit_policy, "") if made is not None and isinstance(made.logic, DecisionTable) else "",
-        "requirements": _requirements(read, made),
-        "evaluations": latest,
-        "chosen": chosen,
-        "matched": {rule["number"] for rule in chosen.data.get("rules", ())} if chosen is not None else set(),
-        "feel_text": feel_text,
-        "inputs_text": inputs_text,
-        "here_url": url_for("operations.decision", key=row.key, version=row.version),
-    }
+    here = url_for("operations.decision", key=row.key, version=row.version)
+    return {"evaluations": latest, "chosen": chosen, "feel_text": feel_text, "inputs_text": inputs_text, "here_url": here}
 
 
 # ---- what it requires

@@ -13,7 +13,7 @@ from engine.commands.deploy import deploy
 from engine.commands.outcome import Deployed, FieldProblem, Rejected
 from engine.db.decisions import graph_of
 from engine.dmn.definition import DecisionGraph
-from engine.queries.decisions import DeployedDecisionRow, decision_keys, decision_source, decisions, decisions_deployed_in
+from engine.queries.decisions import DeployedDecisionRow, decision_keys, decisions, decisions_deployed_in
 from engine.queries.processes import DeployedRow, definition, deployed_in, keys_deployed
 from engine.queries.rows import reading
 from webapp.auth.identity import current_actor
@@ -79,9 +79,7 @@ def _warnings_of(tables: list[DeployedDecisionRow]) -> list[tuple[DeployedDecisi
     """Those of each file of decisions, once."""
     found = []
     for row in {table.resource_name: table for table in tables}.values():
-        with reading(reader()) as conn:
-            source = decision_source(conn, row.id)
-        graph = graph_of(row.key, row.version, row.resource_name, bytes(source.xml)) if source is not None else None
+        graph = graph_of(command_connection(), row.id)
         found += [(row, warning) for warning in graph.warnings] if isinstance(graph, DecisionGraph) else []
     return found
 

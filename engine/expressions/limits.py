@@ -8,6 +8,7 @@ NESTING = 60  # brackets, conditionals and prefixes within each other, while par
 DEPTH = 200  # of the syntax tree: one frame each while evaluating
 STEPS = 50_000  # one per item compared, listed or searched, and one per 64 characters of text made
 CALLS = 50  # functions of a FEEL expression within each other
+CALL_STEPS = 4  # of one call of such a function, besides those of what it does
 TEXT_LENGTH = 1_000_000  # characters of a string that an expression makes
 VALUE_DEPTH = 100  # of a list or object that is compared or printed
 VALUES = 1_000_000  # of a list or context with all that lies in it

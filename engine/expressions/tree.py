@@ -172,7 +172,7 @@ class In:
 
 
 @dataclass(frozen=True, slots=True)
-class Tests:
+class UnaryTests:
     """A cell of a decision table: what it says about `?`. Without tests it is true."""
 
     tests: tuple[Node, ...]
@@ -258,7 +258,7 @@ Node = (
     | RangeOf
     | Equals
     | In
-    | Tests
+    | UnaryTests
     | For
     | Quantified
     | InstanceOf
@@ -309,7 +309,7 @@ def _children_of_feel(node: Node) -> tuple[Node, ...]:
             return (value,)
         case In(value, tests):
             return (value, *tests)
-        case Tests(tests, _):
+        case UnaryTests(tests, _):
             return tests
         case For(iterations, result) | Quantified(_, iterations, result):
             domains = ((each.domain, each.until) for each in iterations)

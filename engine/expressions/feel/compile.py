@@ -36,8 +36,8 @@ from engine.expressions.tree import (
     ObjectOf,
     Quantified,
     RangeOf,
-    Tests,
     Unary,
+    UnaryTests,
 )
 from engine.expressions.values import Scope
 
@@ -131,7 +131,7 @@ def _larger(node: Node) -> Closure:
             return _between(compile_node(value), compile_node(low), compile_node(high))
         case In(value, wanted):
             return cells.membership(compile_node(value), [cells.test(each, compile_node, in_cell=False) for each in wanted])
-        case Tests(wanted, negated):
+        case UnaryTests(wanted, negated):
             return cells.cell([cells.test(each, compile_node, in_cell=True) for each in wanted], turned=negated)
         case Filter(target, condition):
             return loops.filtered(compile_node(target), condition, compile_node(condition))

@@ -22,6 +22,7 @@ class Cursor:
         self.tokens = tokenise(text)
         self.known = KnownNames(names)
         self.at = 0
+        self.nesting = 0
 
     @property
     def token(self) -> Token:
@@ -96,6 +97,12 @@ class Cursor:
 
     # ---- types
 
+    def deeper(self) -> None:
+        """One thing more within another, until `nesting` is taken back."""
+        self.nesting += 1
+        if self.nesting > limits.NESTING:
+            raise LimitExceeded(f"expected an expression nested at most {limits.NESTING} deep, found a deeper one")
+
     def type(self) -> Type:
         """Rule 58. The types of items, entries and parameters stand in angle brackets."""
         token = self.token
@@ -108,8 +115,10 @@ class Cursor:
             known = ", ".join((*sorted(set(SIMPLE.values())), *COMPOSED))
             raise self.unexpected(f"one of the types {known}")
         self.at += 1
+        self.deeper()
         parts = self._type_parts(name) if self.skip("<") else ()
         result = self.type() if name == "function" and self.skip("->") else None
+        self.nesting -= 1
         return Type(name, parts, result)
 
     def _type_parts(self, of: str) -> tuple[tuple[str, Type], ...]:

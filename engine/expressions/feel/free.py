@@ -85,7 +85,8 @@ def _of_frames(node: Node, bound: frozenset[str]) -> Iterator[tuple[str, bool]]:
             yield from _free(body, bound | _FEEL)
         case ObjectOf(entries):
             for key, value in entries:
-                yield from _free(value, bound)
+                itself = bound | {key} if isinstance(value, FunctionOf) else bound  # a function may call itself
+                yield from _free(value, itself)
                 bound |= {key} if bound >= _FEEL else frozenset()  # an object of another language declares nothing
         case _:
             for child in children(node):

@@ -101,8 +101,14 @@ def _of_numbers(sign: str, left: int | Decimal, right: int | Decimal, scope: Sco
 
 
 def _power(base: Decimal, exponent: Decimal, *, whole: bool) -> int | Decimal:
+    if not base and exponent < 0:
+        raise DivisionByZero  # which Decimal calls infinite
     result = NUMBERS.power(base, exponent) if exponent else Decimal(1)
-    return int(result) if whole and exponent >= 0 and abs(result) < _LARGEST else result
+    if not whole or exponent < 0:
+        return result
+    if abs(result) >= _LARGEST:
+        raise LimitExceeded(f"expected a whole number of at most {limits.DIGITS} digits of {base} ** {exponent}, found {result:.3E}")
+    return int(result)
 
 
 def _joined(left: str, right: str, scope: Scope) -> str:

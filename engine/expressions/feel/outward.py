@@ -6,7 +6,8 @@ FEEL reads back. Ranges and functions are values of no variable.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from typing import Any
@@ -16,38 +17,61 @@ from engine.expressions.errors import ExpressionError, LimitExceeded
 from engine.expressions.feel.temporal import MonthsDuration, show
 from engine.expressions.feel.types import kind
 
+_AS_THEY_ARE = frozenset({type(None), bool, int, float, str})
+
 
 def as_variable(value: Any) -> Any:
     """Raises ExpressionError for a value that no variable can hold."""
-    return _outward(value, _Count(), 1)
+    return _Conversion().whole(value).value if isinstance(value, (list, tuple, Mapping)) else _scalar(value)
 
 
-class _Count:
-    """Values seen so far: a list that holds one list twice, and so on, is larger than it looks."""
+@dataclass(frozen=True, slots=True)
+class _Made:
+    """A converted list or context, how many values it is with all that lies in it, and how deep they are nested."""
+
+    value: Any
+    size: int
+    depth: int
+
+
+class _Conversion:
+    """Each list and context is converted once: one that holds another twice, which does so too, is larger than its memory."""
 
     def __init__(self) -> None:
-        self.seen = 0
+        self.made: dict[int, _Made] = {}
 
-    def one(self, depth: int) -> None:
-        self.seen += 1
-        if depth > limits.VALUE_DEPTH:
-            raise LimitExceeded(f"expected values nested at most {limits.VALUE_DEPTH} deep")
-        if self.seen > limits.VALUES:
+    def whole(self, value: Sequence[Any] | Mapping[Any, Any]) -> _Made:
+        key = id(value)
+        if key not in self.made:
+            self.made[key] = self._converted(value)
+        return self.made[key]
+
+    def _converted(self, value: Sequence[Any] | Mapping[Any, Any]) -> _Made:
+        items = value.values() if isinstance(value, Mapping) else value
+        found: list[Any] = []
+        size, depth = 1 + len(value), 0
+        for item in items:
+            if type(item) in _AS_THEY_ARE:
+                found.append(item)
+            elif isinstance(item, (list, tuple, Mapping)):
+                part = self.whole(item)
+                size, depth = size + part.size - 1, max(depth, part.depth)
+                found.append(part.value)
+            else:
+                found.append(_scalar(item))
+        if size > limits.VALUES:
             raise LimitExceeded(f"expected a result of at most {limits.VALUES} values, found more")
+        if depth >= limits.VALUE_DEPTH:
+            raise LimitExceeded(f"expected values nested at most {limits.VALUE_DEPTH} deep")
+        return _Made(dict(zip(map(str, value), found, strict=True)) if isinstance(value, Mapping) else found, size, depth + 1)
 
 
-def _outward(value: Any, count: _Count, depth: int) -> Any:
+def _scalar(value: Any) -> Any:
     match value:
         case None | bool() | str() | int() | float():
             return value
         case Decimal():
             return int(value) if _is_whole(value) else value
-        case list() | tuple():
-            count.one(depth)
-            return [_counted(item, count, depth + 1) for item in value]
-        case Mapping():
-            count.one(depth)
-            return {str(key): _counted(item, count, depth + 1) for key, item in value.items()}
         case datetime():
             return show(value) if value.tzinfo is None else value
         case date():
@@ -55,11 +79,6 @@ def _outward(value: Any, count: _Count, depth: int) -> Any:
         case time() | timedelta() | MonthsDuration():
             return show(value)
     raise ExpressionError(f"expected a value that a variable can hold, found a {kind(value)}")
-
-
-def _counted(value: Any, count: _Count, depth: int) -> Any:
-    count.one(depth)
-    return _outward(value, count, depth)
 
 
 def _is_whole(value: Decimal) -> bool:

@@ -32,9 +32,9 @@ from engine.expressions.tree import (
     ObjectOf,
     Quantified,
     RangeOf,
-    Tests,
     Type,
     Unary,
+    UnaryTests,
 )
 
 # Larger binds tighter. Every binary operator groups to the left, ** too (rule 4 and its order).
@@ -73,16 +73,13 @@ def parse_unary_tests(text: str, names: Iterable[str] = ()) -> Node:
 class _Parser(Cursor):
     def __init__(self, text: str, names: Iterable[str]) -> None:
         super().__init__(text, (*BUILTINS, *names))
-        self.nesting = 0
         self.nodes = 0
         self.ends_range = False  # while the end of a range is read, after which [ may close it
 
     # ---- the loop
 
     def expression(self, power: int) -> Node:
-        self.nesting += 1
-        if self.nesting > limits.NESTING:
-            raise LimitExceeded(f"expected an expression nested at most {limits.NESTING} deep, found a deeper one")
+        self.deeper()
         left = self._counted(self._prefix())
         while self._binds() > power and not (self.ends_range and self._closes_range()):
             left = self._counted(self._infix(left))
@@ -332,38 +329,42 @@ class _Parser(Cursor):
         if not self.token.is_sign("("):
             return (self._test(COMPARISON),)
         self.at += 1
-        tests = [self._within(self._test)]
-        if self.token.is_sign(".."):
+        tests = self._several()
+        if len(tests) == 1 and self.token.is_sign(".."):
             return (self._range(tests[0], low_closed=False),)
-        while self.skip(","):
-            tests.append(self._within(self._test))
         self.expect(")")
-        return tuple(tests)
+        return tests
 
     # ---- unary tests
 
     def unary_tests(self) -> Node:
-        any_value = self.skip("-") if self.follows().kind == "end" else self.token.kind == "end"
-        if any_value:
-            return Tests((), negated=False)
-        negated = self.token.is_word("not") and self.follows().is_sign("(") and self._spans_all()
-        if negated:
-            self.at += 2
-        tests = [self._test(0)]
-        while self.skip(","):
-            tests.append(self._test(0))
-        if negated:
-            self.expect(")")
-        return Tests(tuple(tests), negated)
+        if self.token.kind == "end" or (self.follows().kind == "end" and self.skip("-")):
+            return UnaryTests((), negated=False)
+        if self.token.is_word("not") and self.follows().is_sign("("):
+            found = self._negated()
+            if found is not None:
+                return found
+        return UnaryTests(self._several(), negated=False)
 
-    def _spans_all(self) -> bool:
-        """Whether the parenthesis after `not` closes at the very end: `not(a) or b` is an expression."""
-        depth = 0
-        for token in self.tokens[self.at + 1 : -1]:
-            depth += token.is_sign("(") - token.is_sign(")")
-            if not depth:
-                return self.tokens[-2] is token
-        return False
+    def _several(self) -> tuple[Node, ...]:
+        tests = [self._within(self._test)]
+        while self.skip(","):
+            tests.append(self._within(self._test))
+        return tuple(tests)
+
+    def _negated(self) -> Node | None:
+        """`not(tests)` and nothing after it; None, back where it began, for an expression such as `not(a) or b`."""
+        start, nodes, nesting = self.at, self.nodes, self.nesting
+        self.at += 2
+        try:
+            tests = self._several()
+            self.expect(")")
+            if self.token.kind == "end":
+                return UnaryTests(tests, negated=True)
+        except ExpressionSyntaxError:
+            self.nesting = nesting
+        self.at, self.nodes = start, nodes
+        return None
 
     def _test(self, power: int) -> Node:
         if self.token.is_sign("<", "<=", ">", ">="):
@@ -376,6 +377,8 @@ class _Parser(Cursor):
     def comparison_test(self) -> Node:
         """`< 5` and the like, which is a range without the other end (rule 7)."""
         sign = self.take().text
+        if self.token.is_sign("<", "<=", ">", ">="):
+            raise self.unexpected("a value")
         end = self.expression(COMPARISON)
         if sign in ("<", "<="):
             return self._counted(RangeOf(None, end, low_closed=False, high_closed=sign == "<="))

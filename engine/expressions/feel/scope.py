@@ -92,7 +92,7 @@ class FeelScope(Scope):
         self.root.calls += 1
         if self.root.calls > limits.CALLS:
             raise LimitExceeded(f"expected functions within each other at most {limits.CALLS} deep, found more")
-        self.spend(1)
+        self.spend(limits.CALL_STEPS)
 
     def leave_function(self) -> None:
         self.root.calls -= 1

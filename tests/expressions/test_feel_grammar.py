@@ -319,7 +319,7 @@ TYPES = [
     ("[[1]] instance of list<list<number>>", True),
     ("(function(x) x) instance of function<number> -> number", True),
     ("1 + 1 instance of number", None),
-    ("-1 instance of number and yes", None),
+    ("-1 instance of number and yes", True),
 ]
 
 FUNCTIONS = [

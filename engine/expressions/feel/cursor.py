@@ -15,12 +15,12 @@ _TYPES = KnownNames(SIMPLE)
 
 
 class Cursor:
-    def __init__(self, text: str, names: Iterable[str]) -> None:
+    def __init__(self, text: str, names: Iterable[str], built_in: KnownNames) -> None:
         if len(text) > limits.SOURCE_LENGTH:
             raise LimitExceeded(f"expected an expression of at most {limits.SOURCE_LENGTH} characters, found {len(text)}")
         self.text = text
         self.tokens = tokenise(text)
-        self.known = KnownNames(names)
+        self.known = KnownNames(names, built_in)
         self.at = 0
         self.nesting = 0
 

@@ -19,7 +19,8 @@ SIGNS_IN_NAMES = (".", "/", "-", "'", "+", "*", "**", "?")
 class KnownNames:
     """Names by their first word, each as the texts of its tokens."""
 
-    def __init__(self, names: Iterable[str]) -> None:
+    def __init__(self, names: Iterable[str], others: KnownNames | None = None) -> None:
+        self._others = others
         self._by_first: dict[str, list[tuple[tuple[str, ...], str]]] = {}
         for name in names:
             self.add(name)
@@ -36,6 +37,10 @@ class KnownNames:
 
     def longest(self, tokens: Sequence[Token], at: int) -> tuple[str, int] | None:
         """The longest known name that begins at a token, and how many tokens it takes."""
+        own, other = self._longest(tokens, at), self._others.longest(tokens, at) if self._others else None
+        return own if own and (not other or own[1] >= other[1]) else other
+
+    def _longest(self, tokens: Sequence[Token], at: int) -> tuple[str, int] | None:
         for parts, name in self._by_first.get(tokens[at].text, ()):
             if parts == tuple(token.text for token in tokens[at : at + len(parts)]):
                 return name, len(parts)

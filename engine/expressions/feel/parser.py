@@ -8,7 +8,7 @@ from engine.expressions import limits
 from engine.expressions.errors import ExpressionError, ExpressionSyntaxError, LimitExceeded
 from engine.expressions.feel.builtins import BUILTINS
 from engine.expressions.feel.cursor import Cursor
-from engine.expressions.feel.names import declared, joined
+from engine.expressions.feel.names import KnownNames, declared, joined
 from engine.expressions.feel.temporal import parse_temporal
 from engine.expressions.feel.tokens import RESERVED, Token
 from engine.expressions.tree import (
@@ -46,10 +46,11 @@ POWER = {
     **dict.fromkeys(("+", "-"), 50),
     **dict.fromkeys(("*", "/"), 60),
     "**": 70,
-    "instance": 85,
+    "instance": 75,
     **dict.fromkeys((".", "[", "("), 90),
 }
 NEGATION = 80
+_BUILT_IN = KnownNames(BUILTINS)
 CONSTANTS = {"true": True, "false": False, "null": None}
 _STARTS = ("(", "[", "]", "{", "-", "@", "?", "<", "<=", ">", ">=")  # signs that a value can begin with
 
@@ -72,7 +73,7 @@ def parse_unary_tests(text: str, names: Iterable[str] = ()) -> Node:
 
 class _Parser(Cursor):
     def __init__(self, text: str, names: Iterable[str]) -> None:
-        super().__init__(text, (*BUILTINS, *names))
+        super().__init__(text, names, _BUILT_IN)
         self.nodes = 0
         self.ends_range = False  # while the end of a range is read, after which [ may close it
 

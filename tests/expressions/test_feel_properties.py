@@ -48,7 +48,7 @@ LITERALS = st.one_of(
     st.booleans(),
     st.integers(0, 10**30),
     st.decimals(0, 10**6, places=3),
-    st.text(st.characters(exclude_categories=["Cs"]), max_size=6),
+    st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=6),
 ).map(Literal)
 SIMPLE = st.sampled_from(["Any", "Null", "number", "string", "date and time", "days and time duration", "time"]).map(Type)
 TYPES = st.recursive(

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine.expressions import ExpressionError
+from engine.expressions import ExpressionError, parse
 from engine.expressions.feel.builtins import BUILTINS
 from engine.expressions.feel.function import CLOCK, Builtin
 from engine.expressions.feel.ranges import Range
@@ -77,6 +77,14 @@ def test_R11_now_is_the_time_that_the_caller_gives_and_never_the_machines() -> N
     for name in ("now", "today"):
         with pytest.raises(ExpressionError, match="expected the time from whoever evaluates"):
             BUILTINS[name].call(Scope({}))
+
+
+@pytest.mark.parametrize(
+    ("text", "language"),
+    [("${now() > due}", "juel"), ("${dateTime() == due}", "juel"), ("= now() > due", "feel"), ("= today() > due", "feel")],
+)
+def test_who_asks_what_time_it_is_is_looked_at_with_every_change(text: str, language: str) -> None:
+    assert parse(text, language=language).names == {"now", "due"}
 
 
 def test_named_arguments_come_in_the_order_of_a_way_to_call_the_function() -> None:

@@ -18,6 +18,7 @@ from engine.expressions.tree import (
     Name,
     Node,
     ObjectOf,
+    Provided,
     Quantified,
     children,
 )
@@ -55,6 +56,9 @@ def _free(node: Node, bound: frozenset[str]) -> Iterator[tuple[str, bool]]:
                 yield "now", False
             for each in (*positional, *(value for _, value in named)):
                 yield from _free(each, bound)
+            return
+        case Provided("now" | "dateTime"):
+            yield "now", False
             return
         case For(iterations, result):
             yield from _of_loop(iterations, result, bound, _OF_LOOPS)

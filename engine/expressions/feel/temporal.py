@@ -17,7 +17,7 @@ import re
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta, timezone, tzinfo
 from functools import lru_cache
-from zoneinfo import ZoneInfo, available_timezones
+from zoneinfo import ZoneInfo
 
 from engine.expressions.errors import ExpressionError
 
@@ -31,6 +31,8 @@ _TIME = (
     r"(?P<hour>\d\d):(?P<minute>\d\d):(?P<second>\d\d)(?:\.(?P<fraction>\d+))?"
     r"(?:(?P<utc>[Zz])|(?P<offset>[+-]\d\d:\d\d(?::\d\d)?)|@(?P<zone>[A-Za-z][\w+\-/]*))?"
 )
+_NO_ZONES = ("localtime", "posix", "right", "Factory")  # of the machine, not of the database
+
 DATE = re.compile(_DATE, re.ASCII)
 TIME = re.compile("T?" + _TIME, re.ASCII)
 DATE_TIME = re.compile(f"{_DATE}(?:T{_TIME})?", re.ASCII)
@@ -146,14 +148,12 @@ def make_offset(offset: timedelta) -> tzinfo:
 @lru_cache(maxsize=64)
 def named_zone(name: str) -> ZoneInfo:
     """The zone of the IANA database. Raises TemporalError for a name that it does not have."""
-    if name not in _zones():
-        raise TemporalError(f"expected a time zone such as Europe/Paris, found {name[:60]!r}")
-    return ZoneInfo(name)
-
-
-@lru_cache(maxsize=1)
-def _zones() -> frozenset[str]:
-    return frozenset(available_timezones())
+    try:
+        if not name.startswith(_NO_ZONES):
+            return ZoneInfo(name)
+    except (KeyError, ValueError, OSError):  # also a path out of the database, a folder of it, a file that is no zone
+        pass
+    raise TemporalError(f"expected a time zone such as Europe/Paris, found {name[:60]!r}")
 
 
 def _match(pattern: re.Pattern[str], text: str, wanted: str) -> re.Match[str]:

@@ -35,10 +35,21 @@ def _date(scope: Scope, first: Any, month: int = 0, day: int = 0) -> date:
     return temporal.make_date(first, month, day)
 
 
+_PARTS = "year: whole, month: whole, day: whole, hour: whole, minute: whole, second: number"
+
+
 @CONVERSION.function(
-    "date and time", "from: string|date and time|date", "date: date|date and time, time: time", "date: date|date and time, timezone: string"
+    "date and time",
+    "from: string|date and time|date",
+    "date: date|date and time, time: time",
+    "date: date|date and time, timezone: string",
+    f"{_PARTS}, offset?: days|null",
+    f"{_PARTS}, timezone: string",
 )
-def _date_and_time(scope: Scope, first: Any, second: time | str | None = None) -> datetime:
+def _date_and_time(scope: Scope, first: Any, second: Any = None, *parts: Any) -> datetime:
+    if parts:
+        day, hour, minute, *rest = parts
+        return temporal.make_date_time(temporal.make_date(first, second, day), _time_of(scope, hour, minute, *rest))
     if isinstance(first, str):
         return temporal.parse_date_time(first)
     match second:
@@ -63,10 +74,15 @@ def _time(scope: Scope, first: Any, minute: int = 0, second: Decimal = Decimal(0
             return time(tzinfo=UTC)
         case time():
             return first
+    return _time_of(scope, first, minute, second, offset)
+
+
+def _time_of(scope: Scope, hour: int, minute: int, second: Decimal, zone: timedelta | str | None = None) -> time:
     if not 0 <= second < 60:
         raise NoResult(f"expected seconds from 0 to 59.999999, found {text(second, scope)}")
     whole = int(second)
-    return temporal.make_time(first, minute, whole, int((second - whole) * 1_000_000), timeline.offset_zone(offset))
+    where = temporal.named_zone(zone) if isinstance(zone, str) else timeline.offset_zone(zone)
+    return temporal.make_time(hour, minute, whole, int((second - whole) * 1_000_000), where)
 
 
 @CONVERSION.function("number", "from: string|number, grouping separator?: string|null, decimal separator?: string|null")

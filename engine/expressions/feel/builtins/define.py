@@ -49,7 +49,7 @@ class _Reading:
     """One way to call a function: the names of its arguments, and what makes each of its kind."""
 
     names: tuple[str, ...]
-    kinds: tuple[str, ...]
+    kinds: tuple[tuple[str, ...], ...]
     repeats: bool
     exact: tuple[Any, ...] | None  # types of arguments that need no making, where every kind has one
 
@@ -73,12 +73,13 @@ def _readings(way: str) -> list[_Reading]:
     repeats = way.endswith("…")
     pairs = [tuple(part.strip().split(": ")) for part in way.rstrip("…").split(",")] if way else []
     needed = sum(not name.endswith("?") for name, _ in pairs)
-    names, kinds = tuple(name.rstrip("?") for name, _ in pairs), tuple(kind for _, kind in pairs)
+    names, kinds = tuple(name.rstrip("?") for name, _ in pairs), tuple(tuple(kind.split("|")) for _, kind in pairs)
     return [_Reading(names[:count], kinds[:count], repeats, _exact(kinds[:count])) for count in range(needed, len(pairs) + 1)]
 
 
-def _exact(kinds: Sequence[str]) -> tuple[Any, ...] | None:
-    plain = tuple(types for types, make in (_KINDS.get(kind, (None, None)) for kind in kinds) if isinstance(types, type) and make is _same)
+def _exact(kinds: Sequence[tuple[str, ...]]) -> tuple[Any, ...] | None:
+    only = [_KINDS.get(each[0], (None, None)) for each in kinds if len(each) == 1]
+    plain = tuple(types for types, make in only if isinstance(types, type) and make is _same)
     return plain if len(plain) == len(kinds) else None
 
 
@@ -113,9 +114,9 @@ def kind_of(value: Any) -> str:
     return next((name for name, (types, _) in _KINDS.items() if isinstance(value, types) and not _disguised(value, name)), "another value")
 
 
-def _as_kind(kind: str, value: Any) -> Any:
-    """The value as one of the kinds (`a|b`), or WRONG."""
-    for each in kind.split("|"):
+def _as_kind(kinds: tuple[str, ...], value: Any) -> Any:
+    """The value as the first of the kinds that it is, or WRONG."""
+    for each in kinds:
         found = _as_one(each, value)
         if found is not WRONG:
             return found

@@ -14,6 +14,11 @@ def sort_key(text: str) -> str:
     return " ".join(letters.casefold().split())[:KEY_LENGTH]
 
 
+def forms(text: str) -> list[str]:
+    """Both ways to write the same letters (NFC, NFD), for what is found by itself and not by a key."""
+    return list(dict.fromkeys(unicodedata.normalize(form, text) for form in ("NFC", "NFD")))
+
+
 def shortened(text: str, limit: int) -> str:
     """`text`, cut to `limit` characters with a mark where it was cut. NUL, which PostgreSQL cannot store, shows as a sign."""
     clean = text.replace("\x00", "\N{SYMBOL FOR NULL}")

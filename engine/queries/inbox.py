@@ -21,6 +21,7 @@ from engine.commands.outcome import Actor
 from engine.queries.rows import BadCursor, Connection, rows
 from engine.queries.rows import row as one_row
 from engine.queries.sort import Key, cursor, keyset, order
+from engine.text import forms, sort_key
 
 PAGE = 25
 CAP = 999
@@ -276,7 +277,8 @@ def _view(actor: Actor, view: str) -> str:
 def _where(actor: Actor, wanted: InboxFilter) -> str:
     parts = [_view(actor, wanted.view)]
     if wanted.q:
-        parts.append("(t.name ILIKE :q OR t.about ILIKE :q OR t.business_key ILIKE :q)")
+        written = " OR ".join(f"t.{column} ILIKE ANY(:q)" for column in ("name", "about", "business_key"))
+        parts.append(f"(t.sort_key LIKE :folded OR {written})")
     if wanted.process:
         parts.append("d.key = :process")
     match wanted.assignee:
@@ -299,8 +301,14 @@ def _where(actor: Actor, wanted: InboxFilter) -> str:
 
 
 def _params(actor: Actor, wanted: InboxFilter) -> dict[str, Any]:
-    escaped = wanted.q.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
-    return {**may_params(actor), "q": f"%{escaped}%", "process": wanted.process, "zone": wanted.zone}
+    folded = sort_key(wanted.q)  # nothing is left of an accent alone
+    searched = {"q": [_within(form) for form in forms(wanted.q)], "folded": _within(folded) if folded else None}
+    return {**may_params(actor), **searched, "process": wanted.process, "zone": wanted.zone}
+
+
+def _within(text: str) -> str:
+    escaped = text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
+    return f"%{escaped}%"
 
 
 def _place(keys: Sequence[Key]) -> str:

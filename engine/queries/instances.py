@@ -9,6 +9,7 @@ from uuid import UUID
 from sqlalchemy import Connection
 
 from engine.queries.rows import PAGE, Page, page_of, rows, scalar, time_cursor
+from engine.text import forms
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,8 +72,9 @@ def _where(wanted: InstanceFilter) -> tuple[list[str], dict[str, object]]:
     where: list[str] = []
     params: dict[str, object] = {}
     if wanted.q:
-        where.append("(i.business_key LIKE :prefix OR i.id = :id)")
-        params |= {"prefix": _like(wanted.q) + "%", "id": _uuid(wanted.q)}
+        written = {f"prefix{number}": _like(form) + "%" for number, form in enumerate(forms(wanted.q))}  # one, for most
+        where.append(f"({' OR '.join(f'i.business_key LIKE :{name}' for name in written)} OR i.id = :id)")
+        params |= {**written, "id": _uuid(wanted.q)}
     if wanted.key:
         where.append("d.key = :key")
         params["key"] = wanted.key

@@ -88,6 +88,14 @@ def test_S49_other_line_ends_blanks_comments_and_attribute_order_make_no_new_ver
     assert versions(committed_db) == 1
 
 
+def test_S49_the_same_content_under_another_file_name_makes_no_new_version(committed_db: Connection) -> None:
+    put(committed_db, process())
+    again = deploy(committed_db, [("moved and renamed.bpmn", process())], actor=OP)
+    assert isinstance(again, Deployed)
+    assert [(definition.version, definition.unchanged) for definition in again.definitions] == [(1, True)]
+    assert versions(committed_db) == 1
+
+
 def test_a_changed_name_is_a_new_version_and_older_content_a_newest_one(committed_db: Connection) -> None:
     old, new = process(name="Old"), process(name="New")
     assert [put(committed_db, data).definitions[0].version for data in (old, new, old, old)] == [1, 2, 3, 3]

@@ -9,7 +9,7 @@ from typing import Any, TypeGuard
 from engine.expressions.feel.builtins import BUILTINS
 from engine.expressions.feel.function import Builtin, Function
 from engine.expressions.feel.operators import nothing, shown
-from engine.expressions.feel.scope import FeelScope
+from engine.expressions.feel.scope import MISSING, FeelScope
 from engine.expressions.feel.types import is_instance
 from engine.expressions.tree import Type
 from engine.expressions.values import Scope
@@ -47,9 +47,12 @@ def definition(parameters: tuple[tuple[str, Type | None], ...], body: Closure) -
 def call_of_builtin(name: str, positional: Sequence[Closure], named: Named) -> Closure:
     """A name that only looks like a built-in function is called if it is a function; a variable of that name is none."""
     builtin = BUILTINS[name]
+    plainly = not named and builtin.takes(len(positional))
 
     def evaluate(scope: FeelScope) -> Any:
         own = scope.find(name)
+        if plainly and own is MISSING:
+            return builtin.call(scope, *[argument(scope) for argument in positional])
         function = own if _is_function(own) else builtin
         return _called(function, name, positional, named, scope)
 

@@ -85,7 +85,11 @@ def _exact(kinds: Sequence[tuple[str, ...]]) -> tuple[Any, ...] | None:
 
 def _checked(name: str, ways: Sequence[str], readings: Sequence[_Reading], written: Written) -> Written:
     def call(scope: Scope, *arguments: Any) -> Any:
-        scope.spend(1 + sum(len(argument) // 64 for argument in arguments if isinstance(argument, (list, tuple))))
+        steps = 1
+        for argument in arguments:
+            if type(argument) is list or type(argument) is tuple:  # which may be copied
+                steps += len(argument) // 64
+        scope.spend(steps)
         for reading in readings:
             accepted = reading.accept(arguments)
             if accepted is None:

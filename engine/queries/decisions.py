@@ -11,6 +11,7 @@ from uuid import UUID
 from sqlalchemy import Connection
 
 from engine.queries.rows import row, rows
+from engine.text import sort_key
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +34,7 @@ class DecisionRow:
 
 def decisions(conn: Connection, *, tenant_id: str = "", q: str = "", key: str | None = None) -> list[DecisionRow]:
     """The latest version of every decision (matching `q`), or every version of `key`, newest first."""
-    return rows(conn, DecisionRow, DECISIONS, {"tenant": tenant_id, "q": q, "key": key})
+    return rows(conn, DecisionRow, DECISIONS, {"tenant": tenant_id, "q": q, "folded": sort_key(q), "key": key})
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +125,8 @@ SELECT s.id, s.key, s.version, s.version_tag, s.name, s.resource_name, s.documen
   JOIN deployment ON deployment.id = s.deployment_id
   LEFT JOIN person ON person.tenant_id = :tenant AND person.username = deployment.deployed_by
  WHERE (CAST(:key AS text) IS NOT NULL OR s.latest)
-   AND (:q = '' OR strpos(lower(s.key), lower(:q)) > 0 OR strpos(lower(s.name), lower(:q)) > 0)
+   AND (:q = '' OR strpos(lower(s.key), lower(:q)) > 0 OR strpos(lower(s.name), lower(:q)) > 0
+        OR (:folded <> '' AND strpos(s.sort_key, :folded) > 0))
  ORDER BY CASE WHEN s.latest AND CAST(:key AS text) IS NULL THEN s.sort_key END, s.key, s.version DESC
  LIMIT 500
 """

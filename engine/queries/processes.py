@@ -10,6 +10,7 @@ from uuid import UUID
 from sqlalchemy import Connection
 
 from engine.queries.rows import CAP, row, rows
+from engine.text import sort_key
 
 SCANNED = 50_000
 """Running instances looked at for the counts by definition; beyond it the counts are lower bounds."""
@@ -39,7 +40,7 @@ class DefinitionRow:
 
 def definitions(conn: Connection, *, tenant_id: str = "", q: str = "", key: str | None = None) -> list[DefinitionRow]:
     """The latest version of every process (matching `q`), or every version of `key`, newest first."""
-    params = {"tenant": tenant_id, "q": q, "key": key}
+    params = {"tenant": tenant_id, "q": q, "folded": sort_key(q), "key": key}
     return rows(conn, DefinitionRow, DEFINITIONS, params)
 
 
@@ -156,7 +157,8 @@ SELECT s.id, s.key, s.version, s.name, s.status, s.resource_name, s.documentatio
   LEFT JOIN running ON running.definition_id = s.id
   LEFT JOIN broken ON broken.definition_id = s.id
  WHERE (CAST(:key AS text) IS NOT NULL OR s.latest)
-   AND (:q = '' OR strpos(lower(s.key), lower(:q)) > 0 OR strpos(lower(s.name), lower(:q)) > 0)
+   AND (:q = '' OR strpos(lower(s.key), lower(:q)) > 0 OR strpos(lower(s.name), lower(:q)) > 0
+        OR (:folded <> '' AND strpos(s.sort_key, :folded) > 0))
  ORDER BY CASE WHEN s.latest AND CAST(:key AS text) IS NULL THEN s.sort_key END, s.key, s.version DESC
  LIMIT 500
 """

@@ -154,3 +154,14 @@ def test_S38_names_in_both_forms_sort_side_by_side_and_stay_as_they_were_written
     for asked in (composed, apart, "Ä-1"):
         page = client_for("ada").get("/inbox", query_string={"view": "groups", "q": asked}).text
         assert composed in page and apart in page, ascii(asked)
+
+
+def test_S38_processes_are_found_by_name_in_either_form_and_whatever_the_accents(
+    client_for: Client, committed_db: psycopg.Connection
+) -> None:
+    deployed(committed_db, "names_of_the_world", "s36_names_with_signs")
+    olga = client_for("olga")
+    for asked in ("Prüfung", unicodedata.normalize("NFD", "Prüfung"), "PRUFUNG", "審批", "оплата 🙂"):
+        page = olga.get("/operations/processes", query_string={"q": asked}).text
+        assert "/operations/processes/names_of_the_world" in page, ascii(asked)
+        assert "/operations/processes/names_with_signs" not in page, ascii(asked)

@@ -2,8 +2,8 @@
 
 Of two that a message flow joins, the one sends the message of its name and the other waits for it (9.4): so a drawn
 collaboration runs. A receive task that names nothing waits for the message of its own id, as that of Camunda 7 and
-Flowable is triggered by its own name, and an event that throws none named sends that of its id. One that waits for nothing is
-refused. Decision 0075.
+Flowable is triggered by its own name; in a file of a vendor (decision 0050) an event that throws none named sends that of its id.
+One that waits for nothing is refused. Decision 0075.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from engine.bpmn.context import Context, named
 from engine.bpmn.names import BPMN, CAMUNDA_LIKE, Element
 from engine.expressions.parse import Compiled
 
-BY_ID = frozenset({"receiveTask", "intermediateThrowEvent", "endEvent"})  # of a send task nothing says that it sends a message
-SENDERS = frozenset({"sendTask", "intermediateThrowEvent", "endEvent"})
+THROWS = frozenset({"intermediateThrowEvent", "endEvent"})
+SENDERS = THROWS | {"sendTask"}
 
 
 def index(root: Element) -> dict[tuple[str, str], list[Element]]:
@@ -50,7 +50,7 @@ def name_at(event: Element, definition: Element, context: Context) -> Compiled |
     found = list(dict.fromkeys(_name(flow) for flow in _at(event, context)))
     if len(found) == 1:
         return stand_ins.message(event, f"{named(event)} names no message, and a message flow is drawn there", found[0], context)
-    if names.local(event) in BY_ID and not found:
+    if not found and (names.local(event) == "receiveTask" or (names.local(event) in THROWS and context.by_a_vendor)):
         return stand_ins.message(event, f"{named(event)} names no message", str(event.get("id")), context)
     return None
 

@@ -355,6 +355,8 @@ def test_an_event_that_throws_a_message_and_names_none_sends_that_of_its_id() ->
     data = around('<intermediateThrowEvent id="x"><messageEventDefinition/></intermediateThrowEvent>')
     assert config(data).message.name.evaluate({}) == "x"
     assert warnings(data) == [("intermediateThrowEvent 'x' names no message", "a message of the name 'x', which is read instead")]
+    plain = b'<definitions xmlns="http://www.omg.org/spec/BPMN/20100524/MODEL">' + data.partition(b">")[2]
+    assert "intermediateThrowEvent 'x' names no message" in [each.what for each in read(plain).problems]
     caught = around('<intermediateCatchEvent id="x"><messageEventDefinition/></intermediateCatchEvent>')
     assert only_problem(caught).what == "intermediateCatchEvent 'x' names no message"
 

@@ -23,3 +23,12 @@ class Xid8(UserDefinedType[int]):
 
 
 ischema_names["xid8"] = Xid8  # so that reflection, and with it `alembic check`, knows it
+
+
+def status_check(running: str, final: str) -> str:
+    """The CHECK of a status: final if and only if `ended_at` is set.
+
+    Arrays as one constant each, and one expression for both rules: the server reads and plans the text of each CHECK anew in every
+    statement that writes the table (docs/decisions/0091).
+    """
+    return f"status = ANY (CASE WHEN ended_at IS NULL THEN '{{{running}}}'::text[] ELSE '{{{final}}}'::text[] END)"

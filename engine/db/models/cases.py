@@ -20,15 +20,14 @@ from sqlalchemy import (
 from sqlalchemy.dialects.postgresql import ARRAY, JSONB
 from sqlalchemy.orm import Mapped, mapped_column
 
-from engine.db.models.base import Base
+from engine.db.models.base import Base, status_check
 
 
 class ProcessInstance(Base):
     __tablename__ = "process_instance"
     __table_args__ = (
-        CheckConstraint("(status IN ('completed', 'cancelled')) = (ended_at IS NOT NULL)", name="ck_process_instance_ended"),
-        CheckConstraint("mark IN ('suspending', 'suspended', 'cancelling')", name="ck_process_instance_mark"),
-        CheckConstraint("status IN ('running', 'completed', 'cancelled')", name="ck_process_instance_status"),
+        CheckConstraint("mark = ANY ('{suspending,suspended,cancelling}'::text[])", name="ck_process_instance_mark"),
+        CheckConstraint(status_check("running", "completed,cancelled"), name="ck_process_instance_status"),
         PrimaryKeyConstraint("id", name="pk_process_instance"),
         Index("ix_process_instance_all", "tenant_id", "started_at", "id"),
         Index("ix_process_instance_called", "root_id", postgresql_where=text("status = 'running' AND parent_id IS NOT NULL")),
@@ -78,7 +77,7 @@ class Scope(Base):
 class Token(Base):
     __tablename__ = "token"
     __table_args__ = (
-        CheckConstraint("status IN ('waiting', 'joining', 'listening', 'failed')", name="ck_token_status"),
+        CheckConstraint("status = ANY ('{waiting,joining,listening,failed}'::text[])", name="ck_token_status"),
         ForeignKeyConstraint(["scope_id"], ["scope.id"], name="fk_token_scope", ondelete="CASCADE"),
         PrimaryKeyConstraint("id", name="pk_token"),
         Index("ix_token_instance", "instance_id"),
@@ -126,7 +125,7 @@ class CompletedExecution(Base):
 class Variable(Base):
     __tablename__ = "variable"
     __table_args__ = (
-        CheckConstraint("type IN ('string', 'integer', 'double', 'boolean', 'date', 'datetime', 'json', 'null')", name="ck_variable_type"),
+        CheckConstraint("type = ANY ('{string,integer,double,boolean,date,datetime,json,null}'::text[])", name="ck_variable_type"),
         ForeignKeyConstraint(["scope_id"], ["scope.id"], name="fk_variable_scope", ondelete="CASCADE"),
         PrimaryKeyConstraint("scope_id", "name", name="pk_variable"),
     )

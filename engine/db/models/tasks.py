@@ -26,11 +26,13 @@ from engine.db.models.base import Base
 class UserTask(Base):
     __tablename__ = "user_task"
     __table_args__ = (
-        CheckConstraint("status <> 'claimed' OR assignee IS NOT NULL", name="ck_user_task_claimed"),
-        CheckConstraint("(status IN ('completed', 'cancelled')) = (ended_at IS NOT NULL)", name="ck_user_task_ended"),
-        CheckConstraint("status <> 'open' OR assignee IS NULL", name="ck_user_task_open"),
         CheckConstraint("priority BETWEEN 0 AND 100", name="ck_user_task_priority"),
-        CheckConstraint("status IN ('open', 'claimed', 'completed', 'cancelled')", name="ck_user_task_status"),
+        # Final if and only if it has ended; until then claimed if and only if somebody has it.
+        CheckConstraint(
+            "status = ANY (CASE WHEN ended_at IS NOT NULL THEN '{completed,cancelled}'::text[]"
+            " WHEN assignee IS NOT NULL THEN '{claimed}'::text[] ELSE '{open}'::text[] END)",
+            name="ck_user_task_status",
+        ),
         ForeignKeyConstraint(["token_id"], ["token.id"], name="fk_user_task_token"),
         PrimaryKeyConstraint("id", name="pk_user_task"),
         Index("ix_user_task_assignee", "tenant_id", "assignee", "created_at", "id", postgresql_where=text("status = 'claimed'")),
@@ -70,7 +72,7 @@ class UserTask(Base):
 class InboxEntry(Base):
     __tablename__ = "inbox_entry"
     __table_args__ = (
-        CheckConstraint("kind IN ('user', 'group')", name="ck_inbox_entry_kind"),
+        CheckConstraint("kind = ANY ('{user,group}'::text[])", name="ck_inbox_entry_kind"),
         PrimaryKeyConstraint("task_id", "kind", "name", name="pk_inbox_entry"),
         Index("ix_inbox_entry_candidate", "tenant_id", "kind", "name", "created_at", "task_id"),
     )

@@ -23,28 +23,22 @@ from sqlalchemy import (
 from sqlalchemy.dialects.postgresql import ARRAY, JSONB
 from sqlalchemy.orm import Mapped, mapped_column
 
-from engine.db.models.base import Base
+from engine.db.models.base import Base, status_check
+
+# Leased if and only if all lease columns are set.
+LEASED = "num_nonnulls(lease_owner, lease_expires_at, leased_at) = CASE status WHEN 'leased' THEN 3 ELSE 0 END"
+NUMBERS = "priority BETWEEN 0 AND 9 AND level BETWEEN 0 AND 10 AND attempts BETWEEN 0 AND max_attempts"
 
 
 class Job(Base):
     __tablename__ = "job"
     __table_args__ = (
-        CheckConstraint("attempts >= 0 AND attempts <= max_attempts", name="ck_job_attempts"),
         CheckConstraint("(kind = 'start_timer') = (instance_id IS NULL) OR kind IN ('message', 'throw', 'signal')", name="ck_job_case"),
         CheckConstraint("definition_id IS NOT NULL OR kind = 'throw'", name="ck_job_definition"),
-        CheckConstraint("(status IN ('completed', 'cancelled')) = (ended_at IS NOT NULL)", name="ck_job_ended"),
-        CheckConstraint(
-            "kind IN ('service', 'timer', 'start_timer', 'message', 'cancel', 'continue', 'throw', 'signal')", name="ck_job_kind"
-        ),
-        CheckConstraint(
-            "(status = 'leased') = (lease_owner IS NOT NULL) AND "
-            "(status = 'leased') = (lease_expires_at IS NOT NULL) AND "
-            "(status = 'leased') = (leased_at IS NOT NULL)",
-            name="ck_job_lease_if_leased",
-        ),
-        CheckConstraint("level BETWEEN 0 AND 10", name="ck_job_level"),
-        CheckConstraint("priority BETWEEN 0 AND 9", name="ck_job_priority"),
-        CheckConstraint("status IN ('available', 'leased', 'completed', 'failed', 'cancelled')", name="ck_job_status"),
+        CheckConstraint("kind = ANY ('{service,timer,start_timer,message,cancel,continue,throw,signal}'::text[])", name="ck_job_kind"),
+        CheckConstraint(LEASED, name="ck_job_lease_if_leased"),
+        CheckConstraint(NUMBERS, name="ck_job_numbers"),
+        CheckConstraint(status_check("available,leased,failed", "completed,cancelled"), name="ck_job_status"),
         ForeignKeyConstraint(["token_id"], ["token.id"], name="fk_job_token", ondelete="CASCADE"),
         PrimaryKeyConstraint("id", name="pk_job"),
         Index("ix_job_due", "kind", "topic", "level", "available_at", "id", postgresql_where=text("status = 'available' AND held = '{}'")),
@@ -89,17 +83,9 @@ class Job(Base):
 class ExternalTask(Base):
     __tablename__ = "external_task"
     __table_args__ = (
-        CheckConstraint("attempts >= 0 AND attempts <= max_attempts", name="ck_external_task_attempts"),
-        CheckConstraint("(status IN ('completed', 'cancelled')) = (ended_at IS NOT NULL)", name="ck_external_task_ended"),
-        CheckConstraint(
-            "(status = 'leased') = (lease_owner IS NOT NULL) AND "
-            "(status = 'leased') = (lease_expires_at IS NOT NULL) AND "
-            "(status = 'leased') = (leased_at IS NOT NULL)",
-            name="ck_external_task_lease_if_leased",
-        ),
-        CheckConstraint("level BETWEEN 0 AND 10", name="ck_external_task_level"),
-        CheckConstraint("priority BETWEEN 0 AND 9", name="ck_external_task_priority"),
-        CheckConstraint("status IN ('available', 'leased', 'completed', 'failed', 'cancelled')", name="ck_external_task_status"),
+        CheckConstraint(LEASED, name="ck_external_task_lease_if_leased"),
+        CheckConstraint(NUMBERS, name="ck_external_task_numbers"),
+        CheckConstraint(status_check("available,leased,failed", "completed,cancelled"), name="ck_external_task_status"),
         ForeignKeyConstraint(["token_id"], ["token.id"], name="fk_external_task_token", ondelete="CASCADE"),
         PrimaryKeyConstraint("id", name="pk_external_task"),
         Index(
@@ -148,18 +134,10 @@ class ExternalTask(Base):
 class Delivery(Base):
     __tablename__ = "delivery"
     __table_args__ = (
-        CheckConstraint("attempts >= 0 AND attempts <= max_attempts", name="ck_delivery_attempts"),
-        CheckConstraint("(status IN ('completed', 'cancelled', 'skipped')) = (ended_at IS NOT NULL)", name="ck_delivery_ended"),
         CheckConstraint("kind IN ('http', 'mail')", name="ck_delivery_kind"),
-        CheckConstraint(
-            "(status = 'leased') = (lease_owner IS NOT NULL) AND "
-            "(status = 'leased') = (lease_expires_at IS NOT NULL) AND "
-            "(status = 'leased') = (leased_at IS NOT NULL)",
-            name="ck_delivery_lease_if_leased",
-        ),
-        CheckConstraint("level BETWEEN 0 AND 10", name="ck_delivery_level"),
-        CheckConstraint("priority BETWEEN 0 AND 9", name="ck_delivery_priority"),
-        CheckConstraint("status IN ('available', 'leased', 'completed', 'failed', 'cancelled', 'skipped')", name="ck_delivery_status"),
+        CheckConstraint(LEASED, name="ck_delivery_lease_if_leased"),
+        CheckConstraint(NUMBERS, name="ck_delivery_numbers"),
+        CheckConstraint(status_check("available,leased,failed", "completed,cancelled,skipped"), name="ck_delivery_status"),
         ForeignKeyConstraint(["instance_id"], ["process_instance.id"], name="fk_delivery_instance", ondelete="CASCADE"),
         PrimaryKeyConstraint("id", name="pk_delivery"),
         Index("ix_delivery_due", "kind", "level", "available_at", "id", postgresql_where=text("status = 'available' AND held = '{}'")),

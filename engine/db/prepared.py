@@ -118,7 +118,7 @@ class Prepared:
         if self._query is None:
             self._read(parameters is not None)
         transformer = self._transformer
-        ordered: Any = () if parameters is None else parameters if self._order is None else self._order(parameters)
+        ordered: Any = () if not self._formats else parameters if self._order is None else self._order(parameters)
         values: Any = transformer.dump_sequence(ordered, self._formats)  # None is NULL, whatever the signature below says
         types = transformer.types or ()
         name = self._names.get(types) or self._prepare(types)

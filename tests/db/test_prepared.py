@@ -39,6 +39,7 @@ def names(conn: psycopg.Connection) -> int:
     [
         ("SELECT 1", None, (1,)),
         ("SELECT 'a%b'", None, ("a%b",)),
+        ("SELECT 2", {"unused": 1}, (2,)),
         ("SELECT 7 %% %s::int", (4,), (3,)),
         ("SELECT %(a)s::int - %(b)s::int, %(a)s::int", {"b": 2, "a": 5, "unused": object()}, (3, 5)),
         ("SELECT %(only)s::text", {"only": None}, (None,)),

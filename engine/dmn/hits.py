@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
-from decimal import Decimal
+from decimal import Decimal, DecimalException
 from typing import Any
 
 from engine.dmn.definition import DecisionTable, Output, Rule
 from engine.dmn.errors import DecisionError
 from engine.dmn.types import told
+from engine.expressions.limits import EXPONENT
 from engine.expressions.values import NUMBERS
 
 Values = Mapping[str, Any]  # by the name of the output
@@ -129,10 +130,17 @@ def _aggregate(table: DecisionTable, rows: tuple[Values, ...], hits: tuple[Hit, 
             return _one(table, min(values), hits)
         case "MAX":
             return _one(table, max(values), hits)
+    return _one(table, _sum(values, where), hits)
+
+
+def _sum(values: Sequence[int | Decimal], where: str) -> int | Decimal:
     total: int | Decimal = 0
     for value in values:
-        total = total + value if isinstance(total, int) and isinstance(value, int) else NUMBERS.add(Decimal(total), Decimal(value))
-    return _one(table, total, hits)
+        try:
+            total = total + value if isinstance(total, int) and isinstance(value, int) else NUMBERS.add(Decimal(total), Decimal(value))
+        except DecimalException as error:
+            raise DecisionError("type", f"{where}: expected a SUM with an exponent up to {EXPONENT}, found a larger one") from error
+    return total
 
 
 def _one(table: DecisionTable, value: Any, hits: tuple[Hit, ...]) -> Chosen:
@@ -142,7 +150,7 @@ def _one(table: DecisionTable, value: Any, hits: tuple[Hit, ...]) -> Chosen:
 
 def _alike(values: Sequence[Any], table: DecisionTable, hits: Sequence[Hit], where: str) -> None:
     kinds = {_kind(value) for value in values}
-    allowed = {"number"} if table.aggregation == "SUM" else {"number", "string", "date", "date and time"}
+    allowed = {"number"} if table.aggregation == "SUM" else {"number", "string", "date", "date and time", "date and time in a zone"}
     if len(kinds) > 1 or not kinds <= allowed:
         wrong = next(value for value in values if _kind(value) != "number" or len(kinds) == 1)
         but = "numbers" if table.aggregation == "SUM" else "numbers, strings or dates, all of one kind"
@@ -159,8 +167,8 @@ def _kind(value: Any) -> str:
             return "number"
         case str():
             return "string"
-        case datetime():
-            return "date and time"
+        case datetime(tzinfo=zone):
+            return "date and time" if zone is None else "date and time in a zone"
         case date():
             return "date"
     return type(value).__name__

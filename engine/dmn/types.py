@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections import ChainMap
+from collections.abc import Callable, Mapping, MutableMapping
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal, InvalidOperation
-from typing import Any
+from typing import Any, cast
 
 from engine.dmn.definition import Type
 from engine.dmn.errors import DecisionError
-from engine.expressions import ExpressionError
+from engine.expressions import Expression, ExpressionError
+from engine.expressions.limits import EXPONENT
 from engine.expressions.values import Scope, shown, text
 
 # What models write -> the kind; blanks and hyphens left out, in lower case.
@@ -64,9 +66,17 @@ def _one(value: Any, type: Type, where: str, variables: Mapping[str, Any]) -> An
             if name in parts:
                 parts[name] = coerce(parts[name], part, f"{where}, {name}", variables)
         value = parts
-    if type.allowed is not None and type.allowed.evaluate({**variables, "?": value}) is not True:
+    if type.allowed is not None and not _is_allowed(value, type.allowed, where, variables):
         raise DecisionError("type", f"{where}: expected one of {type.allowed.text} ({type.name}), found {told(value)}")
     return value
+
+
+def _is_allowed(value: Any, allowed: Expression, where: str, variables: Mapping[str, Any]) -> bool:
+    """A chain, so that no variable is read that the tests do not name."""
+    try:
+        return allowed.evaluate(ChainMap({"?": value}, cast(MutableMapping[str, Any], variables))) is True
+    except ExpressionError as error:
+        raise DecisionError("expression", f"{where}: {error}") from error
 
 
 def told(value: Any) -> str:
@@ -86,7 +96,10 @@ def _string(value: Any, type: Type, where: str) -> Any:
         return value
     if isinstance(value, list | tuple | Mapping):
         raise _refuse(value, type, where, "text")
-    return text(value, Scope({}))
+    try:
+        return text(value, Scope({}))
+    except ExpressionError as error:
+        raise DecisionError("expression", f"{where}: {error}") from error
 
 
 def _boolean(value: Any, type: Type, where: str) -> Any:
@@ -103,10 +116,10 @@ def _number(value: Any, type: Type, where: str) -> Any:
             value = Decimal(value.strip())
         except InvalidOperation:
             raise _refuse(value, type, where, "a number") from None
-        if not value.is_finite():
-            raise _refuse(value, type, where, "a finite number")
     if isinstance(value, bool) or not isinstance(value, int | Decimal):
         raise _refuse(value, type, where, "a number")
+    if isinstance(value, Decimal) and not (value.is_finite() and (not value or abs(value.adjusted()) <= EXPONENT)):
+        raise _refuse(value, type, where, f"a finite number with an exponent up to {EXPONENT}")
     return value
 
 
@@ -118,7 +131,7 @@ def _double(value: Any, type: Type, where: str) -> Any:
 
 def _integer(value: Any, type: Type, where: str) -> Any:
     number = _number(value, type, where)
-    if number != number // 1 or abs(number) >= _WHOLE:
+    if abs(number) >= _WHOLE or number != int(number):
         raise _refuse(value, type, where, "a whole number within 64 bits")
     return int(number)
 

@@ -184,6 +184,20 @@ def test_the_least_and_the_greatest_of_texts_and_dates() -> None:
     assert value(dates, a=1).isoformat() == "2026-01-02"
 
 
+@pytest.mark.parametrize("aggregation", ["MIN", "MAX"])
+def test_times_with_and_without_a_zone_have_no_order(aggregation: str) -> None:
+    times = ('date and time("2026-01-01T00:00:00Z")', 'date and time("2026-01-01T00:00:00")')
+    text = table(["a"], ["x"], *[("-", each) for each in times], hit="COLLECT", aggregation=aggregation)
+    with pytest.raises(DecisionError, match=f"expected numbers, strings or dates, all of one kind for {aggregation}"):
+        value(text, a=1)
+
+
+def test_a_sum_larger_than_a_number_may_be_is_an_error_of_the_decision() -> None:
+    text = table(["a"], ["x: number"], ("-", "9e308"), ("-", "9e308"), hit="COLLECT", aggregation="SUM")
+    with pytest.raises(DecisionError, match="decision d: expected a SUM with an exponent up to 308"):
+        value(text, a=1)
+
+
 def test_null_counts_for_nothing_in_a_sum() -> None:
     text = table(["a"], ["x: integer"], ("-", "4"), ("-", "null"), ("-", ""), hit="COLLECT", aggregation="SUM")
     assert value(text, a=1) == 4

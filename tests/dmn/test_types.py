@@ -67,10 +67,15 @@ def test_a_value_is_brought_to_its_type(kind: str, given: Any, expected: Any) ->
         ("boolean", "yes", "expected true or false"),
         ("integer", Decimal("1.5"), "expected a whole number within 64 bits"),
         ("integer", 2**63, "expected a whole number within 64 bits"),
+        ("integer", Decimal("1e40"), "expected a whole number within 64 bits"),
+        ("long", Decimal("1e300"), "expected a whole number within 64 bits"),
+        ("long", "1e999999999", "expected a finite number"),
         ("integer", True, "expected a number"),
         ("number", "one", "expected a number"),
         ("number", "Infinity", "expected a finite number"),
+        ("number", "1e400", "expected a finite number with an exponent up to 308"),
         ("double", "NaN", "expected a finite number"),
+        ("double", "1e999999999", "expected a finite number"),
         ("date", "29.11.2026", "expected a date such as"),
         ("date", 5, "expected a date such as"),
         ("dateTime", "soon", "expected a date and time such as"),
@@ -83,6 +88,11 @@ def test_what_does_not_fit_is_an_error_that_names_rule_output_and_type(kind: str
     with pytest.raises(DecisionError, match=f"decision d, rule 1, output x: {said}") as raised:
         output_of(kind, given)
     assert raised.value.kind == "type"
+
+
+def test_a_number_too_long_to_be_text_is_an_error_of_the_decision() -> None:
+    with pytest.raises(DecisionError, match="decision d, rule 1, output x: expected a number of at most 34 digits"):
+        output_of("string", 10**40)
 
 
 def test_a_double_that_is_whole_stays_a_double() -> None:
@@ -151,6 +161,13 @@ def test_an_item_definition_has_the_values_that_it_allows() -> None:
     assert of_type("tPurpose", PURPOSE, given="car") == "car"
     with pytest.raises(DecisionError, match='expected one of "car","house"'):
         of_type("tPurpose", PURPOSE, given="boat")
+
+
+def test_allowed_values_that_name_what_is_missing_are_an_error_of_the_decision() -> None:
+    item = '<itemDefinition name="tBand"><typeRef>number</typeRef><allowedValues><text>[1..most]</text></allowedValues></itemDefinition>'
+    assert of_type("tBand", item, given=3, most=5) == 3
+    with pytest.raises(DecisionError, match="decision d: expected a variable 'most', found none"):
+        of_type("tBand", item, given=3)
 
 
 def test_each_component_is_brought_to_its_type_and_others_stay() -> None:

@@ -12,7 +12,8 @@ import click
 
 from cli.corpus import ENDINGS as PROCESSES
 from cli.database import as_json
-from engine.bpmn.definition import Problem
+from cli.needed import Need, needs
+from engine.bpmn.definition import Problem, ProcessDefinition
 from engine.bpmn.lint import RULES, advise
 from engine.bpmn.reader import ReadResult, read_files
 from engine.dmn.reader import ENDINGS as DECISIONS
@@ -47,8 +48,17 @@ class Finding:
 @click.option("--apart", is_flag=True, help="Each file is a deployment of its own. Else all of them are one.")
 @click.option("--handler", "handlers", multiple=True, metavar="NAME", help="A handler that workers have: others are warned about.")
 @click.option("--without", multiple=True, metavar="RULE", type=click.Choice(sorted(RULES)), help="Leave out a rule of advice.")
+@click.option("--needs", "shows_needs", is_flag=True, help="What else is needed instead: handlers, topics, called processes, decisions.")
 @as_json
-def check(paths: tuple[Path, ...], strict: bool, apart: bool, handlers: tuple[str, ...], without: tuple[str, ...], as_json: bool) -> None:
+def check(
+    paths: tuple[Path, ...],
+    strict: bool,
+    apart: bool,
+    handlers: tuple[str, ...],
+    without: tuple[str, ...],
+    shows_needs: bool,
+    as_json: bool,
+) -> None:
     """Say what would keep models from being deployed, and what may surprise those who run them.
 
     FILE is a model, a folder (every model below it), or - for standard input. Exit code 0: they may be deployed, 1: not, 2: wrong usage.
@@ -57,14 +67,21 @@ def check(paths: tuple[Path, ...], strict: bool, apart: bool, handlers: tuple[st
     deployments = [[each] for each in files] if apart else [files]
     findings: list[Finding] = []
     good: list[str] = []
+    processes: list[ProcessDefinition] = []
+    decisions: list[str] = []
     for deployment in deployments:
         result, tables = _deployed_together(deployment, handlers)
         findings += _findings(result, deployment, without)
         good += [] if result.problems else [*(definition.key for _, definition in result.definitions), *tables]
+        processes, decisions = [*processes, *(definition for _, definition in result.definitions)], [*decisions, *tables]
     errors = [each for each in findings if each.severity == "error"]
     warnings = [each for each in findings if each.severity == "warning"]
+    needed = needs(processes, decisions, handlers)
     if as_json:
-        click.echo(json.dumps({"problems": [asdict(each) for each in errors], "warnings": [asdict(each) for each in warnings]}, indent=2))
+        told: dict[str, Sequence[Finding | Need]] = {"problems": errors, "warnings": warnings, "needs": needed}
+        click.echo(json.dumps({name: [asdict(each) for each in several] for name, several in told.items()}, indent=2))
+    elif shows_needs:
+        _tell([*errors, *needed], ())
     else:
         _tell(findings, good)
     click.get_current_context().exit(1 if errors or (strict and warnings) else 0)
@@ -94,10 +111,15 @@ def _read(path: Path) -> list[tuple[str, bytes]]:
         return [(STDIN, sys.stdin.buffer.read())]
     if not path.is_dir():
         return [(str(path), path.read_bytes())]
-    models = [each for each in sorted(path.rglob("*")) if each.name.lower().endswith(ALL) and each.is_file()]
+    return [(str(each), each.read_bytes()) for each in models_below(path)]
+
+
+def models_below(folder: Path) -> list[Path]:
+    """Every model and every decision below a folder, by name. Raises UsageError where there is none."""
+    models = [each for each in sorted(folder.rglob("*")) if each.name.lower().endswith(ALL) and each.is_file()]
     if not models:
-        raise click.UsageError(f"{path}: expected files that end in {', '.join(ALL)}, found none")
-    return [(str(each), each.read_bytes()) for each in models]
+        raise click.UsageError(f"{folder}: expected files that end in {', '.join(ALL)}, found none")
+    return models
 
 
 def _findings(result: ReadResult, deployment: Sequence[tuple[str, bytes]], without: Sequence[str]) -> list[Finding]:
@@ -119,8 +141,8 @@ def _finding(severity: str, rule: str, problem: Problem) -> Finding:
     return Finding(severity, rule, problem.file, problem.line, problem.element_id, problem.what, problem.why)
 
 
-def _tell(findings: Sequence[Finding], good: Sequence[str]) -> None:
+def _tell(findings: Sequence[Finding | Need], good: Sequence[str]) -> None:
     for finding in findings:
-        click.echo(str(finding), err=finding.severity == "warning")
+        click.echo(str(finding), err=isinstance(finding, Finding) and finding.severity == "warning")
     for key in good:
         click.echo(f"{key}: may be deployed")

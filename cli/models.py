@@ -10,6 +10,7 @@ from typing import Any
 
 import click
 
+from cli.checking import models_below
 from cli.database import as_json, database, place, refused
 from engine.bpmn import coverage
 from engine.bpmn.definition import Problem
@@ -18,7 +19,7 @@ from engine.commands.deploy import deploy as deploy_command
 from engine.commands.outcome import SYSTEM, DeployedDecision, DeployedDefinition, Rejected
 from engine.commands.start import start_instance
 
-paths = click.argument("paths", nargs=-1, required=True, metavar="FILE…", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+paths = click.argument("paths", nargs=-1, required=True, metavar="FILE…", type=click.Path(exists=True, path_type=Path))
 
 
 @click.command()
@@ -26,9 +27,13 @@ paths = click.argument("paths", nargs=-1, required=True, metavar="FILE…", type
 @click.option("--name", default="", help="What this deployment is called.")
 @as_json
 def deploy(paths: tuple[Path, ...], name: str, as_json: bool) -> None:
-    """Deploy models, all or none. What has not changed gets no new version."""
+    """Deploy models, all or none. What has not changed gets no new version.
+
+    FILE is a model, decisions (.dmn), or a folder: everything of that kind below it.
+    """
+    files = [file for path in paths for file in _named(path)]
     with database() as conn:
-        outcome = deploy_command(conn, [(path.name, path.read_bytes()) for path in paths], actor=SYSTEM, name=name)
+        outcome = deploy_command(conn, files, actor=SYSTEM, name=name)
     if isinstance(outcome, Rejected):
         refused(outcome)
     deployed: tuple[DeployedDefinition | DeployedDecision, ...] = (*outcome.definitions, *outcome.decisions)
@@ -38,6 +43,13 @@ def deploy(paths: tuple[Path, ...], name: str, as_json: bool) -> None:
     for definition in deployed:
         _warn(definition.warnings)
         click.echo(f"{definition.key} version {definition.version}{' (unchanged)' if definition.unchanged else ''}")
+
+
+def _named(path: Path) -> list[tuple[str, bytes]]:
+    """A file by its name; those of a folder by their names within it."""
+    if not path.is_dir():
+        return [(path.name, path.read_bytes())]
+    return [(each.relative_to(path).as_posix(), each.read_bytes()) for each in models_below(path)]
 
 
 @click.command()

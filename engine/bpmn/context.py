@@ -16,6 +16,7 @@ from engine.bpmn.definition import Problem
 from engine.bpmn.languages import FEEL, JUEL, language_of
 from engine.bpmn.names import BPMN, CAMUNDA_LIKE, XSI, Element
 from engine.bpmn.noted import ITSELF, TEXT, asked, note
+from engine.bpmn.reported import UNKNOWN, why_not
 from engine.bpmn.times import TimerError, parse_timer
 from engine.expressions import Expression, ExpressionError, UnknownCall, as_variable, constant, limits, parse
 from engine.expressions.parse import Compiled
@@ -206,24 +207,25 @@ class Context:
 
     def unread_attribute(self, element: Element, tag: str) -> None:
         """Warn about an attribute, once."""
-        self._ignored(element, tag, f"the attribute {names.shown(tag)}")
+        self._ignored(element, tag, f"the attribute {names.shown(tag)}", why_not(tag))
 
     def unread_extension(self, element: Element) -> None:
         """Warn about an extension element, once."""
-        self._ignored(element, ITSELF, f"the extension element {names.shown(str(element.tag))}", inside=_names_in(element))
+        tag = str(element.tag)
+        self._ignored(element, ITSELF, f"the extension element {names.shown(tag)}", why_not(tag) + _names_in(element))
 
     def unread_element(self, element: Element) -> None:
         """Warn about an element, once, and so about all that lies in it."""
-        self._ignored(element, ITSELF, f"the element {names.shown(str(element.tag))}", inside=_names_in(element))
+        self._ignored(element, ITSELF, f"the element {names.shown(str(element.tag))}", UNKNOWN + _names_in(element))
 
     def unread_text(self, element: Element) -> None:
         """Warn about the text in an element, once."""
-        self._ignored(element, TEXT, f"the text in {names.shown(str(element.tag))}")
+        self._ignored(element, TEXT, f"the text in {names.shown(str(element.tag))}", UNKNOWN)
 
-    def _ignored(self, element: Element, tag: str, what: str, *, inside: str = "") -> None:
+    def _ignored(self, element: Element, tag: str, what: str, why: str) -> None:
         if (element, tag) not in self._unread:
             self._unread.add((element, tag))
-            self.warn(element, f"{what} is not read", f"the process runs as if it were not there{inside}")
+            self.warn(element, f"{what} is not read", f"nothing of it: {why}")
 
 
 def _names_in(element: Element) -> str:

@@ -151,7 +151,7 @@ def refuse_and_report(root: Element, context: Context) -> None:
                 context.warn(
                     element,
                     f"the attribute {names.shown(key)} of {named(element)} is not read",
-                    "the decision is made as if it were not there",
+                    "nothing of it: the decision is made as if it were not there",
                 )
         if tag not in vocabulary.DESCRIBED:
             waiting += reversed(list(names.elements(element)))
@@ -163,5 +163,7 @@ def _unknown(element: Element, context: Context) -> None:
         context.problem(element, f"{named(element)} is not an element of DMN 1.3", "an element that docs/decision-tables.md names")
     else:
         context.warn(
-            element, f"the extension element {names.shown(str(element.tag))} is not read", "the decision is made as if it were not there"
+            element,
+            f"the extension element {names.shown(str(element.tag))} is not read",
+            "nothing of it: the decision is made as if it were not there",
         )

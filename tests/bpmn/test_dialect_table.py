@@ -221,5 +221,12 @@ def test_what_has_no_counterpart_is_reported_by_name(row) -> None:  # type: igno
     assert [name for name in names if name and name not in said] == []
 
 
+def test_a_report_says_why_nothing_reads_it_where_we_know() -> None:
+    known = read(process('camunda:historyTimeToLive="P30D"')).warnings
+    assert [each.why for each in known] == ["nothing of it: the history of a case is kept; nothing deletes it"]
+    unknown = read(process('camunda:madeUp="1"')).warnings
+    assert [each.why for each in unknown] == ["nothing of it: the process runs as if it were not there"]
+
+
 def test_the_page_is_what_the_table_says() -> None:
     assert (Path(__file__).parents[2] / "docs" / "dialects.md").read_text(encoding="utf-8") == page()

@@ -12,6 +12,7 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page, expect
 
 from engine.commands.external_tasks import acquire_external_tasks
+from tests.bpmn.models import around
 from tests.web.decisions import cooked, dinner
 from tests.web.operations import OLGA, deployed, failed_external_task, one, started
 from tests.web.rows import Rows
@@ -143,6 +144,22 @@ def test_a_lease_is_released_and_a_file_deployed_without_any_script(
     expect(olga.get_by_role("rowheader", name="broken.bpmn").first).to_be_visible()
     olga.goto("/operations/processes/order-fulfilment/1")
     expect(olga.get_by_text("Reserve the stock").first).to_be_visible()
+
+
+@pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("dark", 390)])
+def test_what_is_said_about_long_java_names_stays_on_the_page(
+    open_browser: Open, committed_db: psycopg.Connection, tmp_path: Any, scheme: str, width: int
+) -> None:
+    model = tmp_path / "model.bpmn"
+    name = "com.example.insurance.applications.delegates.SendTheConfirmationToTheApplicantAndToTheBroker"
+    model.write_bytes(around(f'<serviceTask id="x" camunda:class="{name}" camunda:made="{name}"/>'))
+    olga = open_browser("olga", width=width, color_scheme=scheme)
+    olga.goto("/operations/deploy")
+    olga.get_by_label("BPMN and DMN files").set_input_files(model)
+    olga.get_by_role("button", name="Deploy").click()
+    expect(olga.get_by_role("heading", name="1 process deployed")).to_be_visible()
+    expect(olga.get_by_text(name).first).to_be_visible()
+    assert olga.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth") == 0
 
 
 @pytest.mark.parametrize(("scheme", "width"), [("light", 1440), ("dark", 1440), ("light", 390)])

@@ -106,3 +106,29 @@ def test_a_decision_that_may_not_be_deployed_is_an_error(tmp_path: Path):
     result = check(broken)
     assert result.exit_code == 1
     assert re.match(rf"{broken}:\d+: error: ", result.stdout)
+
+
+def test_what_else_is_needed_is_listed_instead_with_who_wants_it(tmp_path: Path):
+    work = '<serviceTask id="x" camunda:delegateExpression="${chargeCard}"/>'
+    call = '<callActivity id="x" calledElement="survey"/>'
+    (tmp_path / "pay.bpmn").write_bytes(around(work))
+    (tmp_path / "again.bpmn").write_bytes(around(work).replace(b'id="p"', b'id="again"'))
+    (tmp_path / "ask.bpmn").write_bytes(around(call).replace(b'id="p"', b'id="r"'))
+    (tmp_path / "ship.bpmn").write_bytes(
+        around('<serviceTask id="x" camunda:type="external" camunda:topic="ship"/>').replace(b'"p"', b'"q"')
+    )
+    result = check(tmp_path, "--needs")
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert result.output == "needs handler chargeCard: again x, p x\nneeds topic ship: q x\nneeds process survey: r x\n"
+    assert "chargeCard" not in check(tmp_path, "--needs", "--handler", "chargeCard").output
+    told = json.loads(check(tmp_path, "--json").output)["needs"]
+    assert told[0] == {"kind": "handler", "name": "chargeCard", "wanted_by": ["again x", "p x"]}
+    survey = around('<manualTask id="x"/>').replace(b'id="p"', b'id="survey"')
+    (tmp_path / "survey.bpmn").write_bytes(survey)
+    assert "needs process" not in check(tmp_path, "--needs", "--apart").output
+
+
+def test_a_file_that_may_not_be_deployed_says_so_among_what_is_needed(folder: Path):
+    result = check(folder, "--needs")
+    assert result.exit_code == 1
+    assert "broken.bpmn:4: error: x: " in result.output

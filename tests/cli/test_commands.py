@@ -175,6 +175,19 @@ def test_a_model_is_deployed_once_and_started_by_its_key(run):
     assert wrong.exit_code == 2
 
 
+def test_a_folder_is_deployed_as_one_with_the_names_that_files_have_in_it(run, tmp_path):
+    models = tmp_path / "models"
+    (models / "deep").mkdir(parents=True)
+    (models / "deep" / "invoice.bpmn").write_bytes(MODEL.read_bytes())
+    (models / "dishes.dmn").write_bytes((HERE / "tests" / "models" / "what_to_cook.dmn").read_bytes())
+    told = run("deploy", str(models)).output
+    assert "invoice-approval version 1\n" in told
+    assert "dish version 1\n" in told
+    nothing = run("deploy", str(tmp_path / "models" / "deep" / "invoice.bpmn"), str(HERE / "requirements"))
+    assert nothing.exit_code == 2
+    assert "expected files that end in" in nothing.output
+
+
 def test_a_version_is_deleted_with_a_reason_unless_instances_of_it_run(run):
     run("deploy", str(MODEL))
     assert run("start", "invoice-approval").exit_code == 0

@@ -10,6 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
+from engine.bpmn.reported import REPORTED
+
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
@@ -31,7 +33,7 @@ def _of(part: str, *rows: tuple[str, str, str, str, str]) -> list[Dialect]:
     return [Dialect(part, *row) for row in rows]
 
 
-def _reported(*rows: tuple[str, str, str, str]) -> list[Dialect]:
+def _reported(rows: Sequence[tuple[str, str, str, str]]) -> list[Dialect]:
     return [Dialect("Reported, and not done", key, "", camunda, zeebe, here, reported=True) for key, camunda, zeebe, here in rows]
 
 
@@ -149,35 +151,7 @@ DIALECTS: Sequence[Dialect] = (
         ),
         ("business key of a call", "in", "in businessKey", "", "an expression"),
     ),
-    *_reported(
-        (
-            "forms kept elsewhere",
-            "formKey, formRef, formRefBinding, formRefVersion",
-            "formDefinition",
-            "a form is generated until forms are deployed",
-        ),
-        ("who may start", "candidateStarterUsers, candidateStarterGroups", "", "every person starts what a person can start"),
-        ("in the task list", "isStartableInTasklist", "", "what people can start they see"),
-        ("retention", "historyTimeToLive", "", "retention is a setting of the installation"),
-        ("tags of versions", "versionTag", "versionTag", "versions are counted"),
-        ("of another tenant", "calledElementTenantId", "", "a call stays in its tenant"),
-        (
-            "which variable wakes a condition",
-            "variableName, variableEvents",
-            "",
-            "a condition is looked at whenever a variable that it sees has changed",
-        ),
-        ("owner and category", "owner, category", "", "a task has an assignee and candidates"),
-        ("calendars", "businessCalendarName", "", "dates are of the Gregorian calendar"),
-        ("skipping", "skipExpression", "", "a condition on a flow says so in the drawing"),
-        ("variables that are not kept", "storeResultVariableAsTransient, useLocalScopeForResultVariable", "", "variables are kept"),
-        (
-            "listeners of other moments",
-            "taskListener of assignment, update, delete, timeout",
-            "taskListener of assigning, updating, canceling",
-            "the process runs without them",
-        ),
-    ),
+    *_reported(REPORTED),
 )
 
 INTRODUCTION = """# Dialects: what is read of other engines' models

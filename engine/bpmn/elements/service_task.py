@@ -103,7 +103,9 @@ def _binding(element: Element, context: Context) -> tuple[str, str] | None:
         return _named("handler", zeebe.get("type"), "the type of zeebe:taskDefinition", element, context)
     if java.is_bound(element):
         if kind is not None:
-            context.warn(element, f"the type {kind!r} of {named(element)} is not read", "the process runs as if it were not there")
+            context.warn(
+                element, f"the type {kind!r} of {named(element)} is not read", "nothing of it: the process runs as if it were not there"
+            )
         name = java.handler(element, context)
         return None if name is None else _named("handler", name, "binding to Java", element, context)
     if kind is not None and kind.strip():

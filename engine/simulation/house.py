@@ -18,10 +18,13 @@ from engine.core.reading import as_text
 from engine.core.snapshot import Cancelled, Completed, Retried
 from engine.core.timers import due
 from engine.dmn.reader import is_decision_file, read_decisions
+from engine.expressions import ExpressionError
 from engine.simulation.case import Case, Leaf
 from engine.simulation.errands import Thrown
 from engine.simulation.starts import Deployed, events_of, starts_of
 from engine.simulation.works import NotPossible, Works, accepted, listed
+
+MOST_MOMENTS = 2_000  # at which something is due, on the way of one step of the clock
 
 
 class NotDeployed(Exception):
@@ -50,9 +53,13 @@ class House(Works):
         new = [Deployed(self._new_id(), file, definition) for file, definition in result.definitions]
         for process in new:
             self.processes[process.definition.key] = process
-            self.starts += starts_of(process)
-            for element_id, timer in events_of(process.definition, "timer"):
-                self._schedule(process, element_id, due(timer, timer.expression.evaluate({}), self.now))
+            try:
+                self.starts += starts_of(process)
+                for element_id, timer in events_of(process.definition, "timer"):
+                    self._schedule(process, element_id, due(timer, timer.expression.evaluate({}), self.now))
+            except ExpressionError as error:
+                why = "a start event that can be judged when it is deployed"
+                raise NotDeployed([Problem(None, process.definition.line, str(error), why, process.file)]) from error
         return new
 
     def start(self, key: str, variables: Mapping[str, Any], *, business_key: str | None = None) -> Case:
@@ -121,10 +128,14 @@ class House(Works):
         target = _moment(by, self.now)
         if target < self.now:
             raise NotPossible(f"expected a time after {self.now.isoformat()}, found {target.isoformat()}: the clock does not go back")
-        while (following := min((when for when, _ in self._upcoming() if when <= target), default=None)) is not None:
+        for _ in range(MOST_MOMENTS):
+            following = min((when for when, _ in self._upcoming() if when <= target), default=None)
+            if following is None:
+                self.now = target
+                return
             self.now = max(self.now, following)
             self.settle()
-        self.now = target
+        raise NotPossible(f"expected at most {MOST_MOMENTS:,} moments at which something is due until {target.isoformat()}, found more")
 
 
 def _moment(text: str, now: datetime) -> datetime:

@@ -11,7 +11,7 @@ from engine.simulation.house import NotDeployed
 from engine.simulation.plugin import process
 from engine.simulation.run import Model
 from engine.simulation.works import BpmnError, NotPossible
-from tests.bpmn.models import around
+from tests.bpmn.models import around, file_of
 
 __all__ = ["process"]
 Fixture = Callable[..., Model]
@@ -120,3 +120,20 @@ def test_a_file_that_is_nowhere_says_where_it_was_looked_for(process: Fixture):
 def test_values_that_no_process_could_store_are_refused(process: Fixture):
     with pytest.raises(NotPossible, match="amount: expected a JSON value, found object"):
         process("order.bpmn").start(amount=object())
+
+
+def test_a_clock_that_would_pass_too_many_moments_says_so(process: Fixture):
+    model = process("../models/every_quarter_of_an_hour.bpmn", at="2026-06-30T22:00:00Z")
+    model.advance("PT1H")
+    assert len(model.runs) == 5
+    with pytest.raises(NotPossible, match="expected at most 2,000 moments at which something is due"):
+        model.advance("P60D")
+
+
+def test_a_start_event_that_cannot_be_judged_is_a_problem_of_the_model(process: Fixture, tmp_path: Path):
+    model = tmp_path / "unknown.bpmn"
+    body = '<startEvent id="s"><signalEventDefinition signalRef="g"/></startEvent><endEvent id="e"/>'
+    body += '<sequenceFlow id="f" sourceRef="s" targetRef="e"/>'
+    model.write_bytes(file_of(body, root='<signal id="g" name="${nobody}"/>'))
+    with pytest.raises(NotDeployed, match="expected a variable 'nobody', found none"):
+        process(model)

@@ -56,6 +56,7 @@ from engine.ids import new_id
 from engine.text import sort_key
 
 NO_MODELS = ReadResult((), (), ())
+MAX_KEPT = 100_000_000  # bytes: each process and each decision is kept with the whole file that it stands in
 
 
 @command
@@ -85,6 +86,8 @@ def deploy(
     request = request_for(actor, request_id, "deploy", "", [name, [[f, hashlib.sha256(data).hexdigest()] for f, data in files]])
     try:
         brought = _Brought(_models(read, dict(files)), files_of(decisions.graphs, dict(files)))
+        if too_large := _too_large_to_keep(brought):
+            return _refused(too_large)
         outcome: Any = _deploy(conn, brought, actor, name, request)
     except UnusableStarts as unusable:
         return _refused(unusable.problems)
@@ -99,6 +102,20 @@ def deploy(
 def _names_used_twice(files: Sequence[tuple[str, bytes]]) -> list[Problem]:
     twice = [name for name, count in Counter(name for name, _ in files).items() if count > 1]
     return [Problem(None, None, f"two files have the name {name!r}", "a name of its own for each file", name) for name in twice]
+
+
+def _too_large_to_keep(brought: _Brought) -> tuple[Problem, ...]:
+    """A file of thousands would be kept thousands of times."""
+    sizes: Counter[str] = Counter()
+    for model in brought.models:
+        sizes[model.file] += len(model.xml)
+    for table in brought.tables:
+        sizes[table.name] += len(table.xml) * len(table.graph.decisions)
+    if sizes.total() <= MAX_KEPT:
+        return ()
+    file, most = sizes.most_common(1)[0]
+    what = f"each process and decision is kept with its file: {most:,} bytes for this one, {sizes.total():,} for all"
+    return (Problem(None, None, what, f"at most {MAX_KEPT:,} bytes: fewer in one file, or several deployments", file),)
 
 
 def _refused(problems: tuple[Problem, ...]) -> Rejected:

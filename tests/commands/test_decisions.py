@@ -128,6 +128,17 @@ def test_a_wrong_table_deploys_nothing(conn: Connection) -> None:
     assert conn.execute("SELECT count(*) FROM process_definition").fetchone() == (0,)
 
 
+def test_a_file_of_thousands_of_decisions_which_would_be_kept_thousands_of_times_is_refused(conn: Connection) -> None:
+    content = file(*(decision(f"d{number}", literal("1")) for number in range(1_500)))
+    padded = content + b"<!--" + b"x" * (100_000_000 // 1_500) + b"-->"
+    refused = deploy(conn, [("many.dmn", padded)], actor=OP)
+    assert isinstance(refused, Rejected)
+    assert refused.refusal is Refusal.INVALID
+    (problem,) = refused.problems
+    assert (problem.file, problem.why) == ("many.dmn", "at most 100,000,000 bytes: fewer in one file, or several deployments")
+    assert isinstance(deploy(conn, [("many.dmn", file(decision("d", literal("1"))))], actor=OP), Deployed)
+
+
 def test_clerks_may_not_deploy_decisions(conn: Connection) -> None:
     outcome = deploy(conn, [("dish.dmn", dish())], actor=BO)
     assert isinstance(outcome, Rejected) and outcome.refusal is Refusal.NOT_ALLOWED

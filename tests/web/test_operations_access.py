@@ -122,8 +122,9 @@ def test_an_instance_is_shown_to_its_starter_and_to_nobody_else_but_operators(cl
     assert page.status_code == 200
     assert "Cancel…" not in page.text
     assert ada.get(f"/operations/instances/{here}/model").status_code == 200
+    assert ada.get(f"/operations/instances/{here}/drawing").status_code == 200
     assert ada.post(f"/operations/instances/{here}/cancel", {"request_id": "r"}).status_code == 403
-    for path in ("", "/part?part=why", "/model"):
+    for path in ("", "/part?part=why", "/model", "/drawing"):
         hidden, absent = cy.get(f"/operations/instances/{here}{path}"), cy.get(f"/operations/instances/{uuid4()}{path}")
         assert hidden.status_code == absent.status_code == 404
         assert "ORD-77" not in hidden.text

@@ -28,7 +28,7 @@ from webapp.operations.words import (
 
 blueprint = Blueprint("operations", __name__, url_prefix="/operations")
 
-OPEN_TO_SOME = frozenset({"operations.instance", "operations.instance_part", "operations.instance_model", "operations.cancel"})
+OPEN_TO_SOME = frozenset(f"operations.{name}" for name in ("instance", "instance_part", "instance_model", "instance_drawing", "cancel"))
 """These ask `may` themselves: an instance has a starter and people with tasks."""
 
 

@@ -14,9 +14,14 @@ from datetime import timedelta
 
 import psycopg
 import pytest
+from hypothesis import settings
 
 from engine.db.session import connect, plain_url
 from tests.databases import Databases, in_database, template
+
+# The same examples at every run, however slow the machine: a red run is about the code. BATON_EXPLORE=1 draws new ones.
+settings.register_profile("baton", deadline=None, derandomize="BATON_EXPLORE" not in os.environ)
+settings.load_profile("baton")
 
 
 class Clock:

@@ -75,10 +75,8 @@ def typed(value: Any) -> Variable:
             return Variable("string", value)
         case int():
             return Variable("integer", _within_64_bits(value))
-        case float():
-            return Variable("double", value)
-        case Decimal():
-            return Variable("double", float(value))
+        case float() | Decimal():
+            return Variable("double", _finite(value))
         case datetime():
             return Variable("datetime", value.isoformat())
         case date():
@@ -180,11 +178,19 @@ def _plain(value: Any) -> Any:
             return [_plain(item) for item in value]
         case Variable():
             return value.value
-        case None | bool() | str() | float():
+        case None | bool() | str():
             return value
         case int():
             return _within_64_bits(value)
     return typed(value).value
+
+
+def _finite(value: float | Decimal) -> float:
+    """JSON has no infinity: it would be stored as null."""
+    number = float(value)
+    if not isfinite(number):
+        raise TypeError(f"expected a number that a double can carry, found {value}")
+    return number
 
 
 def _within_64_bits(value: int) -> int:

@@ -4,6 +4,9 @@ from dataclasses import replace
 from datetime import UTC, date, datetime
 from decimal import Decimal
 
+import pytest
+
+from engine.bpmn.definition import ScriptConfig
 from engine.core.values import Variable
 from engine.expressions import parse
 from tests.core.models import ad_hoc, boundary, end, model, par, script, service, start, sub, user
@@ -180,6 +183,16 @@ def test_starting_at_a_message_or_timer_start_event_says_so() -> None:
     run = World(model("start -> a -> end", "start_m -> a"), business_key="k-1").start("start_m", "message", x=1)
     assert run.tasks == ["a"]
     assert run.events[0].data == {"what": "message", "business_key": "k-1"}
+
+
+@pytest.mark.parametrize("made", ["${n * 9e307}", "${-n * 9e307}", "= [n * 9e307]", "= {a: [n * 9e307]}"])
+def test_a_number_larger_than_a_double_carries_is_kept_as_no_infinity(made: str) -> None:
+    """In the database it would be null, and the case could never be read again."""
+    expression = parse(made[1:], language="feel") if made.startswith("=") else parse(made)
+    node = script("${n}", "m")
+    run = World(model("start -> a -> end", a=replace(node, config=ScriptConfig(expression, "m")))).start(n=10)
+    (incident,) = run.incidents
+    assert incident.kind == "expression" and "expected a number that a double can carry, found " in incident.message
 
 
 def test_a_number_of_more_than_64_bits_cannot_be_kept_wherever_an_expression_makes_it() -> None:

@@ -16,7 +16,7 @@ def _map(**moves: str) -> TransitionMap:
 
 # Durable work (R1): jobs and external tasks. `failed` rests beside an incident until a person gives new attempts.
 WORK = _map(
-    available="leased failed cancelled",
+    available="leased cancelled",
     leased="available completed failed cancelled",
     failed="available cancelled",
     completed="",
@@ -25,7 +25,7 @@ WORK = _map(
 
 # Outbox deliveries: the same life, and a person may skip one that is not leased.
 DELIVERY = _map(
-    available="leased failed cancelled skipped",
+    available="leased cancelled skipped",
     leased="available completed failed cancelled",
     failed="available cancelled skipped",
     completed="",

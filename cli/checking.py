@@ -18,9 +18,11 @@ from engine.bpmn.lint import RULES, advise
 from engine.bpmn.reader import ReadResult, read_files
 from engine.dmn.reader import ENDINGS as DECISIONS
 from engine.dmn.reader import is_decision_file, read_decisions
+from engine.forms.reader import is_form_file, read_forms
+from engine.forms.references import embedded_in_vain
 
 STDIN = "-"
-ALL = (*PROCESSES, *DECISIONS)
+ALL = (*PROCESSES, *DECISIONS, ".form")
 NOT_DEPLOYED, NOT_UNDERSTOOD = "deployment", "reader"  # rules of findings that no rule of advice made
 
 
@@ -88,12 +90,15 @@ def check(
 
 
 def _deployed_together(deployment: Sequence[tuple[str, bytes]], handlers: Sequence[str]) -> tuple[ReadResult, list[str]]:
-    """What the two readers say of processes and of decisions, as one; and the keys of the decisions."""
-    models, tables = ([file for file in deployment if is_decision_file(file[0]) == decides] for decides in (False, True))
-    read, decided = read_files(models, handlers=frozenset(handlers) or None), read_decisions(tables)
-    problems = () if tables and not models else read.problems  # decisions may be deployed alone
-    together = ReadResult(read.definitions, (*problems, *decided.problems), (*read.warnings, *decided.warnings))
-    return together, [key for _, graph in decided.graphs for key in graph.decisions]
+    """What the readers say of processes, decisions and forms, as one; and the keys of decisions and forms."""
+    tables, forms = ([file for file in deployment if kind(file[0])] for kind in (is_decision_file, is_form_file))
+    models = [file for file in deployment if not is_decision_file(file[0]) and not is_form_file(file[0])]
+    read, decided, formed = read_files(models, handlers=frozenset(handlers) or None), read_decisions(tables), read_forms(forms)
+    problems = () if deployment and not models else read.problems  # decisions and forms may be deployed alone
+    embedded = (warning for file, each in read.definitions for warning in embedded_in_vain(each, file))
+    warnings = (*read.warnings, *embedded, *decided.warnings, *formed.warnings)
+    together = ReadResult(read.definitions, (*problems, *decided.problems, *formed.problems), warnings)
+    return together, [key for _, graph in decided.graphs for key in graph.decisions] + [each.form.key for each in formed.files]
 
 
 def _files(paths: Sequence[Path]) -> list[tuple[str, bytes]]:

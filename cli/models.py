@@ -16,7 +16,7 @@ from engine.bpmn import coverage
 from engine.bpmn.definition import Problem
 from engine.commands.delete_version import delete_version
 from engine.commands.deploy import deploy as deploy_command
-from engine.commands.outcome import SYSTEM, DeployedDecision, DeployedDefinition, Rejected
+from engine.commands.outcome import SYSTEM, DeployedDecision, DeployedDefinition, DeployedForm, Rejected
 from engine.commands.start import start_instance
 
 paths = click.argument("paths", nargs=-1, required=True, metavar="FILE…", type=click.Path(exists=True, path_type=Path))
@@ -36,7 +36,7 @@ def deploy(paths: tuple[Path, ...], name: str, as_json: bool) -> None:
         outcome = deploy_command(conn, files, actor=SYSTEM, name=name)
     if isinstance(outcome, Rejected):
         refused(outcome)
-    deployed: tuple[DeployedDefinition | DeployedDecision, ...] = (*outcome.definitions, *outcome.decisions)
+    deployed: tuple[DeployedDefinition | DeployedDecision | DeployedForm, ...] = (*outcome.definitions, *outcome.decisions, *outcome.forms)
     if as_json:
         click.echo(json.dumps([asdict(definition) for definition in deployed], default=str, indent=2))
         return

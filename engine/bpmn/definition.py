@@ -14,8 +14,10 @@ from engine.bpmn.parts import ContinuationConfig as ContinuationConfig
 from engine.bpmn.parts import DataOutput as DataOutput
 from engine.bpmn.parts import DecisionConfig as DecisionConfig
 from engine.bpmn.parts import FormField as FormField
+from engine.bpmn.parts import FormReference as FormReference
 from engine.bpmn.parts import LoopEvent as LoopEvent
 from engine.bpmn.parts import MultiInstance as MultiInstance
+from engine.bpmn.parts import Sent as Sent
 from engine.bpmn.parts import StandardLoop as StandardLoop
 from engine.expressions import Expression
 
@@ -120,6 +122,7 @@ class StartConfig:
     compensate: bool = False
     interrupting: bool = True  # of an event subprocess: whether it cancels the rest of the scope around it
     fields: tuple[FormField, ...] = ()
+    form: FormReference | None = None  # instead of `fields`, which are shown while it is missing
     initiator: str | None = None  # variable that takes the name of whoever started the instance
 
 
@@ -137,6 +140,7 @@ class UserTaskConfig:
     name: Expression | None = None  # set where the element's name is a template, such as "Check ${order.number}"
     about: Expression | None = None  # one line that tells this task from its neighbours (baton:about)
     fields: tuple[FormField, ...] = ()
+    form: FormReference | None = None  # instead of `fields`, which are shown while it is missing
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,14 +192,6 @@ class MessageConfig:
     body: Expression | None = None  # None: to a destination, all variables of the scope
     sends: Sent | None = None
     time_to_live: float = 3600.0  # seconds that it is kept if nobody waits; 0: not at all
-
-
-@dataclass(frozen=True, slots=True)
-class Sent:
-    """The variables that go along with what is thrown: those named, each with its value, or all that are visible."""
-
-    variables: tuple[tuple[str, Expression], ...] = ()
-    everything: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -68,7 +68,7 @@ class ContinuationConfig:
 
 @dataclass(frozen=True, slots=True)
 class FormField:
-    """One field of a `camunda:formData`. `type`: string, long, double, boolean, date, enum."""
+    """One field of a form, in the model or deployed. `type`: string, long, double, boolean, date, enum."""
 
     id: str
     label: str
@@ -82,6 +82,27 @@ class FormField:
     min_length: int | None = None
     max_length: int | None = None
     date_pattern: str | None = None
+    description: str = ""
+    lines: bool = False  # string: written over several lines
+    pattern: str | None = None  # string: a regular expression of RE2 that finds something in it
+    decimals: int | None = None  # double: at most so many
+    ticked: bool = False  # boolean: it must be true
+
+
+@dataclass(frozen=True, slots=True)
+class FormReference:
+    """A form that is kept elsewhere: the deployed one of a key, that of a file, or the JSON that stands in the model.
+
+    `binding`: latest | deployment | version | tag; a file is that of the deployment.
+    """
+
+    key: Expression | None = None
+    binding: str = "latest"
+    version: Expression | None = None
+    tag: Expression | None = None
+    file: str = ""
+    embedded: str | None = None
+    name: str = ""  # of the embedded one
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,3 +121,11 @@ class DecisionConfig:
     inputs: tuple[tuple[str, Expression], ...] = ()  # names that it sees besides the variables
     outputs: tuple[tuple[str, Expression], ...] = ()
     keeps: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """The variables that go along with what is thrown: those named, each with its value, or all that are visible."""
+
+    variables: tuple[tuple[str, Expression], ...] = ()
+    everything: bool = False

@@ -10,10 +10,10 @@ from engine.bpmn.names import CAMUNDA_LIKE, ZEEBE
 # What it is about, its names in camunda and its like, its names in zeebe, why not. Names with " of " are told apart by more than a name.
 REPORTED: Sequence[tuple[str, str, str, str]] = (
     (
-        "forms kept elsewhere",
-        "formKey, formRef, formRefBinding, formRefVersion",
-        "formDefinition",
-        "a form is generated until forms are deployed",
+        "pages of other products",
+        "formKey",
+        "externalReference",
+        "such as `embedded:app:page.html`: the fields of the model are shown, or none",
     ),
     ("who may start", "candidateStarterUsers, candidateStarterGroups", "", "every person starts what a person can start"),
     ("in the task list", "isStartableInTasklist", "", "what people can start they see"),

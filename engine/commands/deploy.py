@@ -5,14 +5,14 @@ newest version of its key; so going back to older content makes a new newest ver
 The newest version takes over the start timers and start subscriptions. A start timer whose definition did not change
 keeps its next occurrence: deploying again never shifts its grid, nor runs again what is over.
 
-Decisions are deployed with them (`deploy_decisions.py`).
+Decisions and forms are deployed with them (`deploy_decisions.py`, `deploy_forms.py`).
 """
 
 from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Collection, Container, Mapping, Sequence
+from collections.abc import Collection, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -34,6 +34,7 @@ from engine.commands.deploy_decisions import (
     parameters_of,
     versions_of,
 )
+from engine.commands.deploy_forms import FORMED, FormVersion, deployed_forms, form_versions, parameters_of_forms
 from engine.commands.may import may
 from engine.commands.outcome import Actor, Deployed, DeployedDefinition, Refusal, Rejected
 from engine.commands.requests import WRITE_REQUEST, Request, encode, is_repeat, record, recorded, request_for
@@ -49,9 +50,11 @@ from engine.commands.start_events import (
 )
 from engine.commands.transaction import Connection, command, transaction
 from engine.db.definitions import ALONG, ALONG_COLUMNS, keep, keep_row, unread
-from engine.db.locks import DEPLOYMENT, DEPLOYMENT_OF_DECISIONS, KEYS, TAKEN_OVER
+from engine.db.locks import DEPLOYMENT, DEPLOYMENT_OF_DECISIONS, DEPLOYMENT_OF_FORMS, KEYS, TAKEN_OVER
 from engine.db.session import cursor_of
 from engine.dmn.reader import is_decision_file, read_decisions
+from engine.forms.reader import FormFile, is_form_file, read_forms
+from engine.forms.references import FormsThere, formed_in_vain, keys_and_files
 from engine.ids import new_id
 from engine.text import sort_key
 
@@ -69,23 +72,24 @@ def deploy(
     request_id: str | None = None,
     handlers: Collection[str] | None = None,
 ) -> Deployed | Rejected:
-    """Deploy BPMN and DMN files, (file name, content) each; `handlers`: names that workers know, others are warned about.
+    """Deploy BPMN, DMN and form files, (file name, content) each; `handlers`: names that workers know, others are warned about.
 
-    Locks: the process keys and those of decisions; the newest versions that are replaced, FOR UPDATE; the keys of start messages.
+    Locks: the keys of processes, of decisions, of forms; the newest versions that are replaced, FOR UPDATE; the keys of start messages.
     Refuses: NOT_ALLOWED, INVALID with every problem of every file.
     """
     if not may(actor, "deploy", "definition"):
         return Rejected(Refusal.NOT_ALLOWED)
     tables = [file for file in files if is_decision_file(file[0])]
-    models = [file for file in files if not is_decision_file(file[0])]
-    read = read_files(models, handlers=handlers) if models or not tables else NO_MODELS
+    forms = read_forms([file for file in files if is_form_file(file[0])])
+    models = [file for file in files if not is_decision_file(file[0]) and not is_form_file(file[0])]
+    read = read_files(models, handlers=handlers) if models or not files else NO_MODELS
     decisions = read_decisions(tables)
-    problems = (*read.problems, *decisions.problems, *_names_used_twice(files))
+    problems = (*read.problems, *decisions.problems, *forms.problems, *_names_used_twice(files))
     if problems:
         return _refused(problems)
     request = request_for(actor, request_id, "deploy", "", [name, [[f, hashlib.sha256(data).hexdigest()] for f, data in files]])
     try:
-        brought = _Brought(_models(read, dict(files)), files_of(decisions.graphs, dict(files)))
+        brought = _Brought(_models(read, dict(files)), files_of(decisions.graphs, dict(files)), forms.files)
         if too_large := _too_large_to_keep(brought):
             return _refused(too_large)
         outcome: Any = _deploy(conn, brought, actor, name, request)
@@ -111,10 +115,12 @@ def _too_large_to_keep(brought: _Brought) -> tuple[Problem, ...]:
         sizes[model.file] += len(model.xml)
     for table in brought.tables:
         sizes[table.name] += len(table.xml) * len(table.graph.decisions)
+    for form in brought.forms:
+        sizes[form.name] += len(form.content)
     if sizes.total() <= MAX_KEPT:
         return ()
     file, most = sizes.most_common(1)[0]
-    what = f"each process and decision is kept with its file: {most:,} bytes for this one, {sizes.total():,} for all"
+    what = f"each process, decision and form is kept with its file: {most:,} bytes for this one, {sizes.total():,} for all"
     return (Problem(None, None, what, f"at most {MAX_KEPT:,} bytes: fewer in one file, or several deployments", file),)
 
 
@@ -141,10 +147,11 @@ class _Brought:
 
     models: Sequence[_Model]
     tables: Sequence[DecisionFile]
+    forms: Sequence[FormFile]
 
 
 def _models(read: ReadResult, files: Mapping[str, bytes]) -> list[_Model]:
-    hashes = {file: fingerprint(data) for file, data in files.items()}
+    hashes = {file: fingerprint(files[file]) for file in {file for file, _ in read.definitions}}
     return [_Model(definition, file, files[file], hashes[file]) for file, definition in read.definitions]
 
 
@@ -161,10 +168,12 @@ def _deploy(conn: Connection, brought: _Brought, actor: Actor, name: str, reques
         newest = {found["key"]: _Newest.of(found) for found in row[0]["newest"]}
         starts = read_starts([(model.definition, model.file) for model in models], datetime.fromisoformat(row[0]["now"]))
         versions = [_Version.of(model, begin, newest.get(model.definition.key)) for model, begin in zip(models, starts, strict=True)]
-        decisions = versions_of(brought.tables, row[3] if brought.tables else ())
+        decisions = versions_of(brought.tables, row[5] if brought.tables else ())
+        forms = form_versions(brought.forms, row[6] if brought.forms else ())
         processes = frozenset(model.definition.key for model in models).union(row[1])
         decided = frozenset(version.decision.key for version in decisions).union(row[2])
-        plan = _Plan(new_id(), actor, name, versions, decisions, processes, decided)
+        there = FormsThere(_and(row[3], (each.form.key for each in brought.forms)), _and(row[4], (each.name for each in brought.forms)))
+        plan = _Plan(new_id(), actor, name, versions, decisions, forms, processes, decided, there)
         if plan.is_new:
             _write(conn, plan, request)
     if not plan.is_new:
@@ -175,17 +184,26 @@ def _deploy(conn: Connection, brought: _Brought, actor: Actor, name: str, reques
     return plan.outcome
 
 
+def _and(there: Iterable[str], brought: Iterable[str]) -> frozenset[str]:
+    return frozenset(there).union(brought)
+
+
 def _lock(conn: Connection, brought: _Brought, actor: Actor) -> tuple[Any, ...]:
     """What is there of the keys, under their locks."""
     models = brought.models
+    formed = [keys_and_files(model.definition) for model in models]
     params = {
         "tenant_id": actor.tenant_id,
         "keys": [model.definition.key for model in models],
         "called": sorted({key for model in models for _, key in calls_of(model.definition)}),
         "decided": sorted({key for model in models for _, key in decisions_of(model.definition)}),
+        "formed": sorted({key for keys, _ in formed for key in keys}),
+        "filed": sorted({name for _, names in formed for name in names}),
         "decisions": sorted(key for table in brought.tables for key in table.graph.decisions),
+        "forms": sorted(each.form.key for each in brought.forms),
     }
-    row: tuple[Any, ...] | None = cursor_of(conn).execute(DEPLOYMENT_OF_DECISIONS if brought.tables else DEPLOYMENT, params).fetchone()
+    statement = DEPLOYMENT_OF_FORMS if brought.forms else DEPLOYMENT_OF_DECISIONS if brought.tables else DEPLOYMENT
+    row: tuple[Any, ...] | None = cursor_of(conn).execute(statement, params).fetchone()
     assert row is not None, "the function returns a document"
     return row
 
@@ -233,8 +251,10 @@ class _Plan:
     name: str
     versions: Sequence[_Version]
     decisions: Sequence[DecisionVersion]
+    forms: Sequence[FormVersion]
     deployed: Container[str]  # the keys that are there, of what is called
     decided: Container[str]  # and of the decisions
+    there: FormsThere
 
     @property
     def new(self) -> list[_Version]:
@@ -242,7 +262,7 @@ class _Plan:
 
     @property
     def is_new(self) -> bool:
-        return bool(self.new) or any(not version.unchanged for version in self.decisions)
+        return bool(self.new) or any(not version.unchanged for version in self.decisions) or any(not form.unchanged for form in self.forms)
 
     @property
     def outcome(self) -> Deployed:
@@ -255,6 +275,7 @@ class _Plan:
                 for v in self.versions
             ),
             deployed_decisions(self.decisions),
+            deployed_forms(self.forms),
         )
 
     def _warnings(self, model: _Model) -> tuple[Problem, ...]:
@@ -262,6 +283,7 @@ class _Plan:
             *model.definition.warnings,
             *called_in_vain(model.definition, self.deployed, model.file),
             *decided_in_vain(model.definition, self.decided, model.file),
+            *formed_in_vain(model.definition, self.there, model.file),
         )
 
 
@@ -289,6 +311,8 @@ def _write(conn: Connection, plan: _Plan, request: Request | None) -> None:
         values.update(request.params(), outcome=encode(plan.outcome))
     if any(not version.unchanged for version in plan.decisions):
         values.update(parameters_of(plan.decisions))
+    if any(not version.unchanged for version in plan.forms):
+        values.update(parameters_of_forms(plan.forms))
     cursor.execute(_statement(plan, request is not None), values)
     if messages:  # a signal needs no look: it is not stored
         cursor.execute(KEYS, {"subscription_ids": messages, "job_ids": [new_id() for _ in messages]})
@@ -352,4 +376,5 @@ _PRESS = f", press AS ({WRITE_REQUEST.format(outcome='%(outcome)s::jsonb', sourc
 
 def _statement(plan: _Plan, pressed: bool) -> str:
     decided = any(not version.unchanged for version in plan.decisions)
-    return f"{_TEXT}{DECIDED if decided else ''}{_PRESS if pressed else ''} SELECT id FROM deployed"
+    formed = any(not version.unchanged for version in plan.forms)
+    return f"{_TEXT}{DECIDED if decided else ''}{FORMED if formed else ''}{_PRESS if pressed else ''} SELECT id FROM deployed"

@@ -204,10 +204,22 @@ class DeployedDecision:
 
 
 @dataclass(frozen=True, slots=True)
+class DeployedForm:
+    id: UUID
+    key: str
+    version: int
+    name: str  # a form has none but its key
+    file: str
+    unchanged: bool = False
+    warnings: tuple[Problem, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Deployed:
     deployment_id: UUID | None  # None: nothing was new
     definitions: tuple[DeployedDefinition, ...]
     decisions: tuple[DeployedDecision, ...] = ()
+    forms: tuple[DeployedForm, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -214,15 +214,18 @@ END_DELIVERY = (
 )
 
 # A deployment, before everything else: its process keys, sorted; then the newest versions as they are under those locks.
-# Besides, for a warning, which of the processes and decisions that it calls are there. With decisions: their keys as well, after those
-# of the processes.
+# Besides, for a warning, which of the processes, decisions and forms that it refers to are there. With decisions: their keys as well, after
+# those of the processes; with forms: theirs after both.
 # And level 2: the versions that it takes over from, FOR UPDATE; then their start timers.
 DEPLOYMENT = (
     "SELECT baton_lock_deployment(%(tenant_id)s, %(keys)s), ARRAY(SELECT DISTINCT d.key FROM process_definition d"
     " WHERE d.tenant_id = %(tenant_id)s AND d.key = ANY (%(called)s) AND d.status <> 'deleting'),"
-    " ARRAY(SELECT DISTINCT d.key FROM decision_definition d WHERE d.tenant_id = %(tenant_id)s AND d.key = ANY (%(decided)s))"
+    " ARRAY(SELECT DISTINCT d.key FROM decision_definition d WHERE d.tenant_id = %(tenant_id)s AND d.key = ANY (%(decided)s)),"
+    " ARRAY(SELECT DISTINCT d.key FROM form_definition d WHERE d.tenant_id = %(tenant_id)s AND d.key = ANY (%(formed)s)),"
+    " ARRAY(SELECT DISTINCT d.resource_name FROM form_definition d WHERE d.tenant_id = %(tenant_id)s AND d.resource_name = ANY (%(filed)s))"
 )
 DEPLOYMENT_OF_DECISIONS = DEPLOYMENT + ", baton_lock_decisions(%(tenant_id)s, %(decisions)s)"
+DEPLOYMENT_OF_FORMS = DEPLOYMENT_OF_DECISIONS + ", baton_lock_forms(%(tenant_id)s, %(forms)s)"
 TAKEN_OVER = "SELECT baton_lock_definitions(%(definition_ids)s)"
 # The deletion of a version: its key, then itself.
 DELETION = "SELECT baton_lock_deletion(%s, %s, %s)"
@@ -255,6 +258,7 @@ FUNCTIONS: Mapping[str, tuple[Level, ...]] = {
     "baton_lock_deletion": (Level.DEPLOYMENT, Level.DEFINITION),
     "baton_lock_delivery": (Level.ROOT, Level.DEFINITION, Level.LEAF),
     "baton_lock_deployment": (Level.DEPLOYMENT,),
+    "baton_lock_forms": (Level.DEPLOYMENT,),
     "baton_lock_gathering": (Level.DEFINITION,),
     "baton_lock_keys": (Level.KEYS,),
     "baton_lock_reception": (Level.ROOT, Level.DEFINITION, Level.LEAF),

@@ -19,6 +19,7 @@ from engine.core.snapshot import Cancelled, Completed, Retried
 from engine.core.timers import due
 from engine.dmn.reader import is_decision_file, read_decisions
 from engine.expressions import ExpressionError
+from engine.forms.reader import is_form_file, read_forms
 from engine.simulation.case import Case, Leaf
 from engine.simulation.errands import Thrown
 from engine.simulation.starts import Deployed, events_of, starts_of
@@ -42,11 +43,11 @@ class House(Works):
 
     def deploy(self, *files: tuple[str, bytes]) -> list[Deployed]:
         """Processes, and the decisions that they call. Raises NotDeployed."""
-        models = [file for file in files if not is_decision_file(file[0])]
-        result = read_files(models)
+        result = read_files([file for file in files if not is_decision_file(file[0]) and not is_form_file(file[0])])
         tables = read_decisions([file for file in files if is_decision_file(file[0])])
-        if result.problems or tables.problems:
-            raise NotDeployed((*result.problems, *tables.problems))
+        forms = read_forms([file for file in files if is_form_file(file[0])])  # for its problems: nobody looks at a page here
+        if problems := (*result.problems, *tables.problems, *forms.problems):
+            raise NotDeployed(problems)
         for _, graph in tables.graphs:
             members = {key: (self._new_id(), 1) for key in graph.decisions}
             self.decisions.update({key: Decidable(key, graph, members) for key in graph.decisions})

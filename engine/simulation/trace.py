@@ -45,6 +45,7 @@ NOT_TOLD = (
         "definition_deployed",
         "definition_deleted",
         "decision_deployed",
+        "form_deployed",
     ),
     *(f"{item}_{done}" for item in ("job", "external_task", "delivery") for done in ("acquired", "recovered", "released", "cancelled")),
 )

@@ -86,9 +86,9 @@ def test_every_function_that_is_called_for_its_lock_is_declared():
 @pytest.mark.parametrize("function", sorted({key for key, text in function_files().items() if LOCK.search(text) or key in locks.FUNCTIONS}))
 def test_a_function_takes_the_levels_that_it_declares_in_their_order(function):
     found = dict.fromkeys(_levels(function))
-    if function in ("baton_lock_deployment", "baton_lock_deletion", "baton_lock_decisions"):
+    if function in ("baton_lock_deployment", "baton_lock_deletion", "baton_lock_decisions", "baton_lock_forms"):
         # The advisory locks of message keys under numbers of their own: a name with a control character is no message name.
-        what = "decision" if function == "baton_lock_decisions" else "deployment"
+        what = {"baton_lock_decisions": "decision", "baton_lock_forms": "form"}.get(function, "deployment")
         assert f"chr(29) || '{what}'" in function_files()[function]
         found = {Level.DEPLOYMENT if level is Level.KEYS else level: None for level in found or (Level.KEYS,)}
     if function == "baton_lock_gathering":  # the same, at its own place in the order

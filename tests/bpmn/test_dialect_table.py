@@ -61,6 +61,9 @@ CAMUNDA_SAYS: dict[str, list[bytes]] = {
     "initiator": [file_of('<startEvent id="s" camunda:initiator="who"/>')],
     "form fields": [user("", FIELD)],
     "form properties": [user("", '<camunda:formProperty id="n" name="N" type="long"/>')],
+    "form": [user('camunda:formRef="f"')],
+    "binding of a form": [user('camunda:formRef="f" camunda:formRefBinding="deployment"')],
+    "form key": [user('camunda:formKey="f"')],
     "external topic": [service('camunda:type="external" camunda:topic="t"', handler="")],
     "retries": [service("", "<camunda:failedJobRetryTimeCycle>5</camunda:failedJobRetryTimeCycle>")],
     "priority of work": [service('camunda:jobPriority="7"'), service('camunda:taskPriority="7"')],
@@ -98,6 +101,9 @@ ZEEBE_SAYS: dict[str, bytes] = {
     "candidate groups": user("", '<zeebe:assignmentDefinition candidateGroups="sales, ${team}"/>'),
     "due date": user("", '<zeebe:taskSchedule dueDate="P1D"/>'),
     "follow-up date": user("", '<zeebe:taskSchedule followUpDate="2026-12-01"/>'),
+    "form": user("", '<zeebe:formDefinition formId="f"/>'),
+    "binding of a form": user("", '<zeebe:formDefinition formId="f" bindingType="deployment"/>'),
+    "form key": user("", '<zeebe:formDefinition formKey="f"/>'),
     "priority of a task": user("", '<zeebe:priorityDefinition priority="70"/>'),
     "handler": service("", '<zeebe:taskDefinition type="h"/>', handler=""),
     "retries": service("", '<zeebe:taskDefinition type="h" retries="5"/>', handler=""),
@@ -133,9 +139,9 @@ IN_FEEL = {
     "correlation key",
 }  # other texts, so other expressions
 REPORTED: dict[str, list[bytes]] = {
-    "forms kept elsewhere": [
-        user('camunda:formKey="k" camunda:formRef="r" camunda:formRefBinding="latest" camunda:formRefVersion="1"'),
-        user("", '<zeebe:formDefinition formId="f"/>'),
+    "pages of other products": [
+        user('camunda:formKey="embedded:app:page.html"'),
+        user("", '<zeebe:formDefinition externalReference="f"/>'),
     ],
     "who may start": [process('camunda:candidateStarterUsers="ada" camunda:candidateStarterGroups="g"')],
     "in the task list": [process('camunda:isStartableInTasklist="false"')],

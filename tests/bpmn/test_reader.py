@@ -224,7 +224,7 @@ def test_what_is_only_drawn_is_passed_over_in_silence() -> None:
 
 def test_foreign_attributes_and_extensions_that_nobody_reads_are_named_in_warnings() -> None:
     data = around(
-        '<userTask id="x" camunda:formKey="f" other:colour="red" camunda:assignee="ada"><extensionElements>'
+        '<userTask id="x" camunda:formKey="app:f.jsf" other:colour="red" camunda:assignee="ada"><extensionElements>'
         '<camunda:taskListener event="create"/><other:thing/></extensionElements></userTask>'
     )
     result = read(data)

@@ -138,7 +138,7 @@ def test_a_lease_is_released_and_a_file_deployed_without_any_script(
     olga.goto("/operations/deploy")
     broken = tmp_path / "broken.bpmn"
     broken.write_text("<definitions/>")
-    olga.get_by_label("BPMN and DMN files").set_input_files(broken)
+    olga.get_by_label("BPMN, DMN and form files").set_input_files(broken)
     olga.get_by_role("button", name="Deploy").click()
     expect(olga.get_by_role("heading", name=re.compile("so nothing was deployed"))).to_be_visible()
     expect(olga.get_by_role("rowheader", name="broken.bpmn").first).to_be_visible()

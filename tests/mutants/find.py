@@ -114,6 +114,7 @@ MEMBERS: tuple[tuple[str, str, str, str], ...] = (
         for name, lock in (
             ("baton_lock_deployment", "baton_lock_keys"),
             ("baton_lock_decisions", "baton_lock_keys"),
+            ("baton_lock_forms", "baton_lock_keys"),
             ("baton_lock_deletion", "baton_lock_keys"),
             ("baton_lock_subscription_keys", "baton_lock_keys"),
             ("baton_take_throw", "baton_lock_keys"),

@@ -83,7 +83,7 @@ def test_S48_a_file_of_twenty_megabytes_is_413_and_a_deployment_without_a_file_4
     assert send(olga, ("big.bpmn", b"<" * 20_000_000)).status_code == 413
     nothing = send(olga)
     assert nothing.status_code == 422
-    assert "Choose at least one BPMN or DMN file." in nothing.text
+    assert "Choose at least one BPMN, DMN or form file." in nothing.text
 
 
 def test_S63_a_doctype_is_refused_within_a_second_and_names_no_file_of_ours(client_for: Client) -> None:

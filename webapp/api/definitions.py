@@ -8,7 +8,7 @@ from flask import Response, abort, jsonify, request
 
 from engine.commands.delete_version import delete_version
 from engine.commands.deploy import deploy
-from engine.commands.outcome import Deployed, DeployedDecision, DeployedDefinition, Rejected
+from engine.commands.outcome import Deployed, DeployedDecision, DeployedDefinition, DeployedForm, Rejected
 from engine.queries.api import ApiDefinition, api_definitions
 from engine.queries.processes import definition
 from engine.queries.rows import reading
@@ -76,10 +76,11 @@ def deployment_shape(deployed: Deployed) -> dict[str, Any]:
         "deployment_id": deployed.deployment_id,
         "definitions": each(deployed.definitions, _deployed),
         "decisions": each(deployed.decisions, _deployed),
+        "forms": each(deployed.forms, _deployed),
     }
 
 
-def _deployed(one: DeployedDefinition | DeployedDecision) -> dict[str, Any]:
+def _deployed(one: DeployedDefinition | DeployedDecision | DeployedForm) -> dict[str, Any]:
     return {
         "id": one.id,
         "key": one.key,

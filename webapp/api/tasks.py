@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 from uuid import UUID
 
 from flask import Response, abort, jsonify
 
+from engine.bpmn.definition import FormField
 from engine.commands.complete_task import complete_task
 from engine.commands.outcome import Rejected
 from engine.commands.tasks import assign, claim, unclaim
 from engine.core.lifecycle import USER_TASK
+from engine.db.forms import FoundForm, NoForm
 from engine.queries.api import ApiTask, TaskFilter, api_task, api_tasks
 from engine.queries.rows import reading
 from webapp.api.blueprint import blueprint
 from webapp.api.bodies import Field, json_body, one_of, query, request_id, text, uuid, variables, whole
-from webapp.api.shapes import listed, moment, refused
+from webapp.api.shapes import each, listed, moment, refused
 from webapp.auth.identity import current_actor
 from webapp.db import command_connection, reader
+from webapp.tasks.page import load_form
 
 
 @blueprint.get("/tasks")
@@ -42,6 +45,26 @@ def list_tasks() -> Response:
 @blueprint.get("/tasks/<uuid:task_id>")
 def show_task(task_id: UUID) -> Response:
     return _task(task_id)
+
+
+@blueprint.get("/tasks/<uuid:task_id>/form")
+def show_form(task_id: UUID) -> Response:
+    """The fields that the page of the task has, and which deployed form they are of."""
+    found = load_form(task_id)
+    form = found.deployed if isinstance(found.deployed, FoundForm) else None
+    missing = found.deployed if isinstance(found.deployed, NoForm) else None
+    return jsonify(
+        key=form.form.key if form else None,
+        version=form.version if form else None,
+        missing=missing.name if missing else None,
+        fields=each(found.fields, _field),
+    )
+
+
+def _field(field: FormField) -> dict[str, Any]:
+    told = asdict(replace(field, default=None))
+    told["values"] = [{"value": value, "label": label} for value, label in field.values]
+    return {name: value for name, value in told.items() if name not in ("default", "date_pattern", "lines")}
 
 
 @blueprint.post("/tasks/<uuid:task_id>/claim")

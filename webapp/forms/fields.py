@@ -14,13 +14,15 @@ from datetime import date, datetime
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
+import re2
+
 from engine.bpmn.definition import FormField
 from engine.core.values import Variable, native
 from engine.expressions import ExpressionError
 
 log = logging.getLogger("baton.forms")
 
-RESERVED = frozenset({"csrf_token", "request_id", "business_key"})  # names that the page's own fields have
+RESERVED = frozenset({"csrf_token", "request_id", "business_key", "form_version", "back"})  # names that the page's own fields have
 MAX_TEXT = 100_000
 MANY_CHOICES = 4
 LONG_TEXT = 200
@@ -63,7 +65,7 @@ class Control:
                 return "day"
             case "enum":
                 return "pick" if len(self.field.values) <= MANY_CHOICES else "list"
-        long = (self.field.max_length or 0) > LONG_TEXT or "\n" in self.text or len(self.text) > LONG_TEXT
+        long = self.field.lines or (self.field.max_length or 0) > LONG_TEXT or "\n" in self.text or len(self.text) > LONG_TEXT
         return "lines" if long else "text"
 
     @property
@@ -72,7 +74,11 @@ class Control:
 
     @property
     def hint(self) -> str:
-        """What may be written, where the model limits it."""
+        """What may be written: the form's own words, and its limits."""
+        return " · ".join(part for part in (self.field.description, self._limits) if part)
+
+    @property
+    def _limits(self) -> str:
         low, high = self.field.minimum, self.field.maximum
         if low is not None and high is not None:
             return f"{low} to {high}"
@@ -187,6 +193,8 @@ def _sent_text(field: FormField, sent: Mapping[str, str], name: str) -> str:
 
 def _value(field: FormField, text: str) -> Variable:
     if field.type == "boolean":
+        if field.ticked and text != "true":
+            raise Wrong("Tick this.")
         return Variable("boolean", text == "true")
     if not text.strip():
         if field.required:
@@ -225,6 +233,8 @@ def _number(field: FormField, text: str) -> Decimal:
         raise Wrong("Write a number like 12.50.") from error
     if number and abs(number.adjusted()) > 300:
         raise Wrong("This number is too large.")
+    if field.decimals is not None and -int(number.normalize().as_tuple().exponent) > field.decimals:
+        raise Wrong(f"Write at most {field.decimals} decimals.")
     _within(field, number)
     return number
 
@@ -268,4 +278,6 @@ def _text(field: FormField, text: str) -> str:
         raise Wrong(f"Write at most {longest:,} characters; these are {len(text):,}.")
     if field.min_length is not None and len(text) < field.min_length:
         raise Wrong(f"Write at least {field.min_length:,} characters; these are {len(text):,}.")
+    if field.pattern is not None and re2.search(field.pattern, text) is None:
+        raise Wrong("This does not have the form that is asked for.")
     return text

@@ -1,4 +1,4 @@
-"""Deploy BPMN and DMN files: all of them or none, with every problem by file, element and line."""
+"""Deploy BPMN, DMN and form files: all of them or none, with every problem by file, element and line."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ from engine.commands.deploy import deploy
 from engine.commands.outcome import Deployed, FieldProblem, Rejected
 from engine.db.decisions import graph_of
 from engine.dmn.definition import DecisionGraph
+from engine.forms.reader import read_forms
+from engine.forms.references import FormsThere, formed_in_vain, keys_and_files
 from engine.queries.decisions import DeployedDecisionRow, decision_keys, decisions, decisions_deployed_in
+from engine.queries.forms import DeployedFormRow, form_version, forms_deployed_in, forms_there
 from engine.queries.processes import DeployedRow, definition, deployed_in, keys_deployed
 from engine.queries.rows import reading
 from webapp.auth.identity import current_actor
@@ -33,7 +36,7 @@ def deploy_form() -> str:
 def deploy_files() -> Response:
     uploads = [upload for upload in request.files.getlist("file") if upload.filename]
     if not uploads:
-        missing = (FieldProblem("file", "Choose at least one BPMN or DMN file."),)
+        missing = (FieldProblem("file", "Choose at least one BPMN, DMN or form file."),)
         return make_response(_form(problems=missing), 422)
     files = [(upload.filename or "", upload.read()) for upload in uploads]
     outcome = deploy(
@@ -52,27 +55,35 @@ def deployment(deployment_id: UUID) -> str:
     with reading(reader()) as conn:
         rows = deployed_in(conn, deployment_id, tenant_id=tenant)
         tables = decisions_deployed_in(conn, deployment_id, tenant_id=tenant)
-    if not rows and not tables:
+        forms = forms_deployed_in(conn, deployment_id, tenant_id=tenant)
+    if not rows and not tables and not forms:
         abort(404)
     models = [(row, model) for row in rows if (model := model_of(row.id)) is not None]
+    keys, files = ({name for _, model in models for name in keys_and_files(model)[place]} for place in (0, 1))
     with reading(reader()) as conn:
+        formed = FormsThere(*forms_there(conn, keys, files, tenant_id=tenant))
         called = {key for _, model in models for _, key in calls_of(model)}
         there = keys_deployed(conn, called, tenant_id=tenant)
         decided = decision_keys(conn, {key for _, model in models for _, key in decisions_of(model)}, tenant_id=tenant)
-    warnings: list[tuple[DeployedRow | DeployedDecisionRow, Problem]] = [
+    warnings: list[tuple[DeployedRow | DeployedDecisionRow | DeployedFormRow, Problem]] = [
         (row, warning)
         for row, model in models
-        for warning in (*model.warnings, *called_in_vain(model, there), *decided_in_vain(model, decided))
+        for warning in (*model.warnings, *called_in_vain(model, there), *decided_in_vain(model, decided), *formed_in_vain(model, formed))
     ]
     warnings += _warnings_of(tables)
-    told = {"rows": rows, "tables": tables, "first": (rows or tables)[0], "warnings": warnings, "same": _same()}
-    return render_template("operations/deployment.html", **told, same_decisions=_same_decisions(), here="deploy")
+    warnings += [(form, warning) for form in forms for warning in read_forms([(form.resource_name, form.content)]).warnings]
+    told = {"rows": rows, "tables": tables, "forms": forms, "first": (*rows, *tables, *forms)[0], "warnings": warnings}
+    return render_template("operations/deployment.html", **told, **_unchanged(), here="deploy")
 
 
 def _form(*, problems: tuple[Problem | FieldProblem, ...] = (), refusal: Rejected | None = None) -> str:
-    told = {"problems": problems, "refusal": refusal, "same": () if problems or refusal else _same()}
-    same = () if problems or refusal else _same_decisions()
-    return render_template("operations/deploy.html", **told, same_decisions=same, here="deploy")
+    same = dict.fromkeys(("same", "same_decisions", "same_forms"), ()) if problems or refusal else _unchanged()
+    return render_template("operations/deploy.html", problems=problems, refusal=refusal, **same, here="deploy")
+
+
+def _unchanged() -> dict[str, tuple[Any, ...]]:
+    """What the address names as the same as before."""
+    return {"same": _same(), "same_decisions": _same_decisions(), "same_forms": _same_forms()}
 
 
 def _warnings_of(tables: list[DeployedDecisionRow]) -> list[tuple[DeployedDecisionRow, Problem]]:
@@ -94,9 +105,10 @@ def _refused(rejected: Rejected) -> Response:
 def _result_url(outcome: Deployed) -> str:
     same = [f"{one.key}/{one.version}" for one in outcome.definitions if one.unchanged]
     decided = [f"{one.key}/{one.version}" for one in outcome.decisions if one.unchanged]
+    formed = [f"{one.key}/{one.version}" for one in outcome.forms if one.unchanged]
     if outcome.deployment_id is None:
-        return url_for("operations.deploy_form", same=same, decided=decided)
-    return url_for("operations.deployment", deployment_id=outcome.deployment_id, same=same, decided=decided)
+        return url_for("operations.deploy_form", same=same, decided=decided, formed=formed)
+    return url_for("operations.deployment", deployment_id=outcome.deployment_id, same=same, decided=decided, formed=formed)
 
 
 def _same() -> tuple[Any, ...]:
@@ -112,6 +124,13 @@ def _same_decisions() -> tuple[Any, ...]:
         wanted = _named("decided")
         found = {key: decisions(conn, tenant_id=current_actor().tenant_id, key=key) for key, _ in wanted}
     return tuple(row for key, version in wanted for row in found[key] if row.version == version)
+
+
+def _same_forms() -> tuple[Any, ...]:
+    """And for forms."""
+    with reading(reader()) as conn:
+        found = [form_version(conn, key, version, tenant_id=current_actor().tenant_id) for key, version in _named("formed")]
+    return tuple(row for row in found if row is not None)
 
 
 def _named(argument: str) -> list[tuple[str, int]]:

@@ -7,14 +7,16 @@ from typing import Any
 
 from flask import Blueprint, abort, flash, make_response, redirect, render_template, request, url_for
 
-from engine.bpmn.definition import FormField, ProcessDefinition, StartConfig, occurs
+from engine.bpmn.definition import FormField, Node, ProcessDefinition, StartConfig, occurs
 from engine.commands.outcome import FieldProblem, InstanceStarted, Refusal, Rejected
 from engine.commands.start import start_instance
 from engine.db.definitions import DefinitionRefused, compiled
+from engine.db.forms import FoundForm, NoForm
 from engine.queries.rows import reading
 from engine.queries.start_page import Startable, startable, startable_process
 from webapp.auth.identity import current_actor
 from webapp.db import command_connection, reader
+from webapp.forms.deployed import deployed_form, drawn_before
 from webapp.forms.fields import Control, Form, fresh_form, read_form
 from webapp.security import stale_form
 from webapp.tasks.page import instance_url
@@ -29,6 +31,7 @@ class StartForm:
     process: Startable
     fields: tuple[FormField, ...]
     readable: bool = True
+    deployed: FoundForm | NoForm | None = None
 
 
 @blueprint.get("/start")
@@ -85,15 +88,18 @@ def _load(key: str) -> StartForm:
         definition = compiled(command_connection(), process.definition_id)
     except DefinitionRefused:
         return StartForm(process, (), readable=False)
-    return StartForm(process, _start_fields(definition))
+    node = _none_start(definition)
+    deployed = deployed_form(node, process.definition_id, {})
+    if isinstance(deployed, FoundForm):
+        return StartForm(process, deployed.form.fields, deployed=deployed)
+    fields = node.config.fields if node is not None and isinstance(node.config, StartConfig) else ()
+    return StartForm(process, fields, deployed=deployed)
 
 
-def _start_fields(definition: ProcessDefinition) -> tuple[FormField, ...]:
-    for node_id in definition.starts.get(None, ()):
-        config = definition.nodes[node_id].config
-        if isinstance(config, StartConfig) and not occurs(config):
-            return config.fields
-    return ()
+def _none_start(definition: ProcessDefinition) -> Node | None:
+    """The start event that people start."""
+    starts = (definition.nodes[node_id] for node_id in definition.starts.get(None, ()))
+    return next((node for node in starts if isinstance(node.config, StartConfig) and not occurs(node.config)), None)
 
 
 def _started(found: StartForm, started: InstanceStarted) -> Any:
@@ -113,5 +119,6 @@ def _refused(found: StartForm, form: Form, rejected: Rejected, business_key: str
 
 
 def _page(found: StartForm, form: Form, status: int = 200, **more: Any) -> Any:
-    context = {"business_key": "", "refusal": None, "key_problem": "", "stale": False, **more}
+    drawn = {"deployed": found.deployed, "drawn": drawn_before(found.deployed)}
+    context = {"business_key": "", "refusal": None, "key_problem": "", "stale": False, **drawn, **more}
     return make_response(render_template("start/show.html", found=found, process=found.process, form=form, here="start", **context), status)

@@ -17,6 +17,7 @@ from engine.commands.may import is_operator
 from engine.commands.outcome import Actor, Refusal, Rejected
 from engine.core.values import Variable
 from engine.db.definitions import DefinitionRefused, compiled
+from engine.db.forms import FoundForm, NoForm
 from engine.queries.inbox import next_free
 from engine.queries.instance import flows_taken
 from engine.queries.rows import reading
@@ -32,6 +33,7 @@ from engine.queries.task import (
 )
 from webapp.auth.identity import current_actor
 from webapp.db import command_connection, reader
+from webapp.forms.deployed import deployed_form, drawn_before
 from webapp.forms.fields import Control, Form, fresh_form
 from webapp.inbox.views import view_of
 from webapp.security import local_path
@@ -48,9 +50,12 @@ class TaskForm:
     definition: ProcessDefinition | None
     node: Node | None
     variables: Mapping[str, Variable]
+    deployed: FoundForm | NoForm | None = None  # None: the step refers to no form
 
     @property
     def fields(self) -> tuple[Any, ...]:
+        if isinstance(self.deployed, FoundForm):
+            return self.deployed.form.fields
         config = self.node.config if self.node else None
         return config.fields if isinstance(config, UserTaskConfig) else ()
 
@@ -64,7 +69,8 @@ class TaskForm:
     def known_fields(self) -> dict[str, FormField]:
         """Every form field of the process by its variable: what forms call a value, the task page calls it, too."""
         configs = (node.config for node in self.definition.nodes.values()) if self.definition else ()
-        return {field.id: field for config in configs if isinstance(config, StartConfig | UserTaskConfig) for field in config.fields}
+        found = {field.id: field for config in configs if isinstance(config, StartConfig | UserTaskConfig) for field in config.fields}
+        return found | {field.id: field for field in self.fields}
 
 
 def load_form(task_id: UUID) -> TaskForm:
@@ -80,7 +86,8 @@ def load_form(task_id: UUID) -> TaskForm:
     except DefinitionRefused as refused:
         log.warning("definition_refused name=%s problems=%d", refused.name, len(refused.problems))
         return TaskForm(task, None, None, variables)
-    return TaskForm(task, definition, definition.nodes.get(task.element_id), variables)
+    node = definition.nodes.get(task.element_id)
+    return TaskForm(task, definition, node, variables, deployed_form(node, task.definition_id, variables))
 
 
 def page_context(found: TaskForm, form: Form | None = None) -> dict[str, Any]:
@@ -94,6 +101,8 @@ def page_context(found: TaskForm, form: Form | None = None) -> dict[str, Any]:
             "task": task,
             "found": found,
             "form": form or fresh_form(found.fields, found.variables),
+            "deployed": found.deployed,
+            "drawn": drawn_before(found.deployed),
             "events": events,
             "assignees": possible_assignees(conn, actor, task, anybody=is_operator(actor)) if may_assign else [],
             "refusal": standing,

@@ -56,6 +56,21 @@ DIALECTS: Sequence[Dialect] = (
         ("initiator", "initiator", "initiator", "", "the variable that takes who started the case"),
         ("form fields", "formData", "formData", "", "string, long, double, boolean, date, enum; default values, constraints"),
         ("form properties", "formProperty", "formProperty", "", "the older spelling of form fields"),
+        ("form", "formRef", "formRef", "formDefinition formId", "the key of a deployed form: [forms.md](forms.md)"),
+        (
+            "binding of a form",
+            "formRefBinding, formRefVersion",
+            "formRefBinding, formRefVersion",
+            "formDefinition bindingType, versionTag",
+            "latest, deployment, version, versionTag",
+        ),
+        (
+            "form key",
+            "formKey",
+            "formKey",
+            "formDefinition formKey, userTaskForm",
+            "the key of a deployed form, `camunda-forms:deployment:FILE`, `camunda-forms:bpmn:ID`",
+        ),
     ),
     *_of(
         "Work of handlers and workers",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from engine.bpmn import forms, names
+from engine.bpmn import form_references, forms, names
 from engine.bpmn.context import Context
 from engine.bpmn.definition import StartConfig
 from engine.bpmn.elements import events, throwing
@@ -32,5 +32,6 @@ def parse(element: Element, context: Context) -> StartConfig:
         compensate=compensates,
         interrupting=names.flag(element.get("isInterrupting"), default=True),
         fields=forms.fields(element, context),
+        form=form_references.read(element, context),
         initiator=context.attribute(element, "initiator"),
     )

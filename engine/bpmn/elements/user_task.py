@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from engine.bpmn import forms, lanes, names, resource_roles
+from engine.bpmn import form_references, forms, lanes, names, resource_roles
 from engine.bpmn.context import Context, named
 from engine.bpmn.definition import UserTaskConfig
 from engine.bpmn.names import ZEEBE, Element
 from engine.bpmn.support import Supported, register
 from engine.expressions import Expression
-
-FORMS_ELSEWHERE = ("formKey", "formRef")
 
 
 def register_all() -> None:
@@ -40,6 +38,7 @@ def parse(element: Element, context: Context) -> UserTaskConfig:
         name=_name(element, context),
         about=context.expression(element, context.attribute(element, "about", names.BATON), f"baton:about of {named(element)}"),
         fields=forms.fields(element, context),
+        form=form_references.read(element, context),
     )
 
 

@@ -1,4 +1,4 @@
-"""Deployments, and the versions of process definitions and decisions."""
+"""Deployments, and the versions of process definitions, decisions and forms."""
 
 from __future__ import annotations
 
@@ -93,4 +93,25 @@ class DecisionDefinition(Base):
     content_hash: Mapped[bytes] = mapped_column(LargeBinary)
     xml: Mapped[bytes] = mapped_column(LargeBinary)
     documentation: Mapped[str] = mapped_column(Text, server_default=text("''"))
+    created_at: Mapped[datetime] = mapped_column(DateTime(timezone=True), server_default=text("baton_clock()"))
+
+
+class FormDefinition(Base):
+    __tablename__ = "form_definition"
+    __table_args__ = (
+        ForeignKeyConstraint(["deployment_id"], ["deployment.id"], name="fk_form_definition_deployment"),
+        PrimaryKeyConstraint("id", name="pk_form_definition"),
+        UniqueConstraint("tenant_id", "key", "version", name="uq_form_definition_version"),
+        Index("ix_form_definition_deployment", "deployment_id"),
+        Index("ix_form_definition_file", "tenant_id", "resource_name", "created_at"),
+    )
+    id: Mapped[UUID] = mapped_column(Uuid)
+    tenant_id: Mapped[str] = mapped_column(Text, server_default=text("''"))
+    key: Mapped[str] = mapped_column(Text)
+    version: Mapped[int] = mapped_column(Integer)
+    version_tag: Mapped[str | None] = mapped_column(Text)
+    deployment_id: Mapped[UUID] = mapped_column(Uuid)
+    resource_name: Mapped[str] = mapped_column(Text)
+    content_hash: Mapped[bytes] = mapped_column(LargeBinary)
+    content: Mapped[bytes] = mapped_column(LargeBinary)
     created_at: Mapped[datetime] = mapped_column(DateTime(timezone=True), server_default=text("baton_clock()"))

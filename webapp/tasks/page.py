@@ -37,6 +37,7 @@ from webapp.forms.deployed import deployed_form, drawn_before
 from webapp.forms.fields import Control, Form, fresh_form
 from webapp.inbox.views import view_of
 from webapp.security import local_path
+from webapp.tasks.purpose import purpose
 from webapp.tasks.where import Where, where_it_stands
 
 log = logging.getLogger("baton.web")
@@ -58,6 +59,11 @@ class TaskForm:
             return self.deployed.form.fields
         config = self.node.config if self.node else None
         return config.fields if isinstance(config, UserTaskConfig) else ()
+
+    @property
+    def purpose(self) -> str:
+        """What the step is for, with the values of the case."""
+        return purpose(self.node.documentation, self.variables) if self.node else ""
 
     @property
     def beside(self) -> dict[str, Variable]:

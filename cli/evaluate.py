@@ -60,7 +60,7 @@ class _Timely(dict[str, Any]):
 def _variables(given: str) -> dict[str, Any]:
     try:
         found = json.loads(given)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise click.UsageError(f"--variables: expected a JSON object, found {given[:80]!r}: {error}") from error
     if not isinstance(found, dict):
         raise click.UsageError(f"--variables: expected a JSON object, found {given[:80]!r}")

@@ -37,6 +37,7 @@ def add(run: Run, iteration: Scope, node: Node) -> None:
         return
     value, number = run.value(loop.result, iteration), str(iteration.counters["loop"])
     try:
+        typed([value])  # it will lie in the list of all
         result = typed(value)
     except TypeError as error:
         raise CannotGoOn("expression", f"{node.name or node.id}: the result of an instance: {error}") from error

@@ -26,6 +26,7 @@ MAX_NAME = 255  # characters
 MAX_VARIABLES = 1_000
 MAX_BYTES = 4_000_000  # of all values of one command, as JSON in UTF-8
 MAX_DEPTH = 50  # of objects and lists in one another
+MAX_MADE_DEPTH = 150  # of what an expression makes: more than FEEL may, less than JSON can be written with
 MAX_INTEGER = 2**63 - 1
 
 # A dotted or hyphenated name is one name, not a path; expressions reach it in backticks: `dinner.meal` (S36).
@@ -170,12 +171,14 @@ def _text_size(text: str) -> int:
         raise ValueError("expected text in Unicode, found half of a surrogate pair") from None
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: Any, depth: int = 1) -> Any:
+    if depth > MAX_MADE_DEPTH:
+        raise TypeError(f"expected at most {MAX_MADE_DEPTH} levels of objects and lists, found more")
     match value:
         case dict():
-            return {str(key): _plain(item) for key, item in value.items()}
+            return {str(key): _plain(item, depth + 1) for key, item in value.items()}
         case list() | tuple():
-            return [_plain(item) for item in value]
+            return [_plain(item, depth + 1) for item in value]
         case Variable():
             return value.value
         case None | bool() | str():

@@ -19,6 +19,7 @@ from engine.bpmn.references import name_flows
 from engine.bpmn.xml import parse_xml
 
 MAX_PARTS = 600  # nodes and flows of the process: the library's time grows with the square
+MAX_FLOWS = 2 * MAX_PARTS
 MAX_MEMORY = 1_000_000_000  # bytes of the process that lays out
 NO_LAYOUT = 3  # exit code: there is a reason, in one sentence on standard error
 PLACE = f"{{{BPMN}}}"
@@ -62,8 +63,8 @@ def laid_out(content: bytes, key: str) -> bytes:
         raise NoLayout(f"the file has no process {key}: a global task has one step, and no picture")
     name_flows(root, [process])  # as the reader names those without an id
     parts = sum(1 for _ in process.iter(PLACE + "*"))
-    if sum(1 for _ in _every_node(process)) > MAX_PARTS:
-        raise NoLayout(f"it has more than {MAX_PARTS} steps ({parts:,} parts), which would be no picture")
+    if sum(1 for _ in _every_node(process)) > MAX_PARTS or sum(1 for _ in process.iter(PLACE + "sequenceFlow")) > MAX_FLOWS:
+        raise NoLayout(f"it has more than {MAX_PARTS} steps or {MAX_FLOWS:,} flows ({parts:,} parts), which would be no picture")
     drawn = parse_xml(layout_process(etree.tostring(_bare(process), encoding="unicode")).encode())
     diagrams = list(drawn.iter(f"{{{BPMNDI}}}BPMNDiagram"))
     if not diagrams:

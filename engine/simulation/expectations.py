@@ -94,7 +94,10 @@ def _variables(run: Run, expected: Mapping[str, Any]) -> None:
 
 def _plain(value: Any) -> Any:
     """As JSON has it: 5 and 5.0 are one number, a date is its text."""
-    return _number(typed(value).value)
+    try:
+        return _number(typed(value).value)
+    except TypeError as error:
+        raise NotPossible(str(error)) from error
 
 
 def _number(value: Any) -> Any:

@@ -133,12 +133,12 @@ def _value(text: str, at: int) -> tuple[Any, int]:
     found = bare[0] if bare else ""
     try:
         return json.loads(found), at + len(found)
-    except ValueError:
+    except ValueError:  # a word; nothing nested begins here
         return found, at + len(found)
 
 
 def _decoded(text: str, at: int) -> tuple[Any, int]:
     try:
         return _JSON.raw_decode(text, at)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ValueError(f"expected JSON, found {text[at:][:40]!r}: {error}") from error

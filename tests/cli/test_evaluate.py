@@ -62,6 +62,7 @@ def test_a_mistake_is_pointed_at():
         (["${a}", "--variables", "[1]"], 2, "--variables: expected a JSON object, found '[1]'"),
         (["${a}", "--variables", "{a: 1}"], 2, "--variables: expected a JSON object"),
         (["${a}", "--variables", '{"": 1}'], 2, "expected a name, found none"),
+        (["${a}", "--variables", "[" * 5_000], 2, "--variables: expected a JSON object"),
         (["${a}", "--now", "soon"], 2, "--now: "),
     ],
 )

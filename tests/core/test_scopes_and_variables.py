@@ -195,6 +195,15 @@ def test_a_number_larger_than_a_double_carries_is_kept_as_no_infinity(made: str)
     assert incident.kind == "expression" and "expected a number that a double can carry, found " in incident.message
 
 
+def test_a_value_nested_deeper_than_can_be_written_is_an_incident() -> None:
+    run = World(model("start -> a -> end", a=script("${JSON(text)}", "m")))
+    run.start(text="[" * 200 + "]" * 200)
+    (incident,) = run.incidents
+    assert (incident.kind, incident.element_id) == ("expression", "a") and "at most 150 levels of objects and lists" in incident.message
+    deep = World(model("start -> a -> b -> end", a=script("${JSON(text)}", "m"), b=user())).start(text="[" * 150 + "]" * 150)
+    assert deep.open == ["b"]
+
+
 def test_a_number_of_more_than_64_bits_cannot_be_kept_wherever_an_expression_makes_it() -> None:
     big = "${n * 4}"
     box = ad_hoc()

@@ -14,7 +14,7 @@ from engine.bpmn.reader import read_files
 from engine.bpmn.xml import parse_xml
 from engine.drawings import drawing
 from engine.drawings.drawing import draw
-from engine.drawings.layout import MAX_PARTS, NoLayout, has_drawing, laid_out, not_drawn
+from engine.drawings.layout import MAX_FLOWS, MAX_PARTS, NoLayout, has_drawing, laid_out, not_drawn
 from tests.bpmn.models import MODELS, around, file_of, model
 
 ROOT = Path(__file__).parents[2]
@@ -74,6 +74,12 @@ def test_a_process_that_is_too_large_is_refused_with_a_reason():
     refused = draw(file_of(many), "p")
     assert refused.xml is None and refused.final
     assert refused.note.startswith(f"the model has none, and none was laid out: it has more than {MAX_PARTS} steps")
+
+
+def test_more_flows_than_a_picture_has_are_refused_for_good_and_not_tried_with_each_look():
+    flows = "".join(f'<sequenceFlow id="f{number}" sourceRef="a" targetRef="b"/>' for number in range(MAX_FLOWS + 1))
+    refused = draw(file_of(f'<task id="a"/><task id="b"/>{flows}'), "p")
+    assert refused.final and f"more than {MAX_PARTS} steps or {MAX_FLOWS:,} flows" in refused.note
 
 
 def test_a_layout_that_takes_too_long_is_ended_and_not_kept():

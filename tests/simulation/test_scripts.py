@@ -37,6 +37,7 @@ def test_words_values_and_numbers_of_a_line():
         ("complete a b=1 b=2", "expected each name once, found 'b' twice"),
         ("complete a b={1}", "expected JSON, found '\\{1\\}'"),
         ("=1", "expected a word or name=value, found '=1'"),
+        ("complete a b=" + "[" * 5_000, "expected JSON, found '\\[\\["),
     ],
 )
 def test_a_line_that_is_no_step_says_where_and_what_was_expected(line: str, told: str):
@@ -113,6 +114,7 @@ def test_a_script_with_every_expectation_holds():
         ("cases 2", "expected 2 cases, found 1"),
         ("sent mail", "expected the deliveries mail, found nothing"),
         ("a miracle", "expected one of: expect completed"),
+        ("variables amount=NaN", "expected a number that a double can carry, found nan"),
     ],
 )
 def test_an_expectation_that_does_not_hold_says_what_was_expected_and_found(expectation: str, told: str):

@@ -22,6 +22,7 @@ MAX_PARTS = 600  # nodes and flows of the process: the library's time grows with
 MAX_FLOWS = 2 * MAX_PARTS
 MAX_MEMORY = 1_000_000_000  # bytes of the process that lays out
 NO_LAYOUT = 3  # exit code: there is a reason, in one sentence on standard error
+COPY = "copied-part-"  # what ids in the copy begin with
 PLACE = f"{{{BPMN}}}"
 SUBPROCESSES = ("subProcess", "transaction", "adHocSubProcess")
 KEPT = ("name", "sourceRef", "targetRef", "attachedToRef", "default", "cancelActivity", "isInterrupting", "triggeredByEvent")
@@ -65,10 +66,14 @@ def laid_out(content: bytes, key: str) -> bytes:
     parts = sum(1 for _ in process.iter(PLACE + "*"))
     if sum(1 for _ in _every_node(process)) > MAX_PARTS or sum(1 for _ in process.iter(PLACE + "sequenceFlow")) > MAX_FLOWS:
         raise NoLayout(f"it has more than {MAX_PARTS} steps or {MAX_FLOWS:,} flows ({parts:,} parts), which would be no picture")
-    drawn = parse_xml(layout_process(etree.tostring(_bare(process), encoding="unicode")).encode())
+    stands_for: dict[str, str] = {}
+    drawn = parse_xml(layout_process(etree.tostring(_bare(process, stands_for), encoding="unicode")).encode())
     diagrams = list(drawn.iter(f"{{{BPMNDI}}}BPMNDiagram"))
     if not diagrams:
         raise NoLayout("the library made no drawing")
+    for part in diagrams[0].iter(f"{{{BPMNDI}}}*"):
+        if part.get("bpmnElement") in stands_for:
+            part.set("bpmnElement", stands_for[part.get("bpmnElement") or ""])
     for old in list(root.iter(f"{{{BPMNDI}}}BPMNDiagram")):
         root.remove(old)
     root.append(diagrams[0])
@@ -94,13 +99,17 @@ def _is_node(element: Element) -> bool:
     return names.namespace(element) == BPMN and drawn and element.get("id") is not None
 
 
-def _bare(process: Element) -> Element:
-    """A file with this process alone, stripped to what the library looks at."""
+def _bare(process: Element, stands_for: dict[str, str]) -> Element:
+    """A file with this process alone, stripped to what the library looks at.
+
+    The library reads ids of ASCII alone, so each has another there; `stands_for` gets what it means.
+    """
     root = etree.Element(PLACE + "definitions", nsmap={"bpmn": BPMN, "bpmndi": BPMNDI, "dc": DC, "di": DI})
     root.set("targetNamespace", "urn:baton:drawing")
     copy = etree.SubElement(root, PLACE + "process", {"id": process.get("id") or ""})
     expanded: list[str] = []
     _copy_scope(process, copy, expanded)
+    _rename(copy, expanded, stands_for)
     diagram = etree.SubElement(root, f"{{{BPMNDI}}}BPMNDiagram", {"id": "given"})
     plane = etree.SubElement(diagram, f"{{{BPMNDI}}}BPMNPlane", {"id": "given_plane", "bpmnElement": copy.get("id") or ""})
     for number, key in enumerate(expanded):
@@ -127,6 +136,20 @@ def _copy_scope(scope: Element, copy: Element, expanded: list[str]) -> None:
             _copy_scope(node, made, expanded)
     for flow in flows:
         etree.SubElement(copy, flow.tag, _attributes(flow))
+
+
+def _rename(copy: Element, expanded: list[str], stands_for: dict[str, str]) -> None:
+    """Other ids for the process and all that lies in it, wherever they are named."""
+    parts = [each for each in copy.iter(PLACE + "*") if each.get("id") is not None]
+    other = {each.get("id") or "": f"{COPY}{number}" for number, each in enumerate(parts)}
+    stands_for |= {new: old for old, new in other.items()}
+    for each in copy.iter(PLACE + "*"):
+        for name in ("id", "sourceRef", "targetRef", "attachedToRef", "default"):
+            if (old := each.get(name)) is not None:
+                each.set(name, other.get(old, old))
+        if each.text in other:
+            each.text = other[each.text]
+    expanded[:] = [other[key] for key in expanded]
 
 
 def _attributes(element: Element) -> dict[str, str]:

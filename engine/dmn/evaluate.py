@@ -108,7 +108,7 @@ class _Run:
             inputs, chosen = self._table(logic, names, where)
             made = Evaluated(decision, inputs, tuple((hit.rule, hit.outputs) for hit in chosen.hits), chosen.value, chosen.rows)
         else:
-            value = coerce(self._value(logic, names, where), decision.type, where, names)
+            value = coerce(self._value(logic, names, where), decision.type, where, names, self)
             read = tuple((name, self.seen[name]) for name in self._names_read(decision) if name in self.seen)
             made = Evaluated(decision, read, (), value, ({decision.result: value},))
         self.made.append(made)
@@ -118,7 +118,7 @@ class _Run:
         """6.3.11: a typed input data is brought to its type, for all that see it."""
         data = self.graph.inputs[key]
         if data.name in self.seen and (data.type.base is not None or data.type.allowed is not None):
-            self.seen.local[data.name] = coerce(self.seen[data.name], data.type, f"{where}, input data {data.name}", self.seen)
+            self.seen.local[data.name] = coerce(self.seen[data.name], data.type, f"{where}, input data {data.name}", self.seen, self)
 
     def _names_read(self, decision: Decision) -> list[str]:
         required = [self.graph.decisions[key].result for key in decision.decisions] + [
@@ -162,8 +162,8 @@ class _Run:
         at = f"{where}, input {clause.label or place}"
         if clause.expression is None:
             return None
-        value = coerce(self._evaluated(clause.expression, names, at), clause.type, at, names)
-        if value is not None and clause.allowed is not None and self._evaluated(clause.allowed, _Seen(names, {"?": value}), at) is not True:
+        value = coerce(self.evaluated(clause.expression, names, at), clause.type, at, names, self)
+        if value is not None and clause.allowed is not None and self.evaluated(clause.allowed, _Seen(names, {"?": value}), at) is not True:
             raise DecisionError("type", f"{at}: expected one of {clause.allowed_text}, found {told(value)}")
         return value
 
@@ -182,8 +182,8 @@ class _Run:
     def _output(self, table: DecisionTable, place: int, expression: Expression | None, names: _Seen, where: str) -> Any:
         output = table.outputs[place]
         at = f"{where}, output {output.name or output.label or place + 1}"
-        value = None if expression is None else coerce(self._evaluated(expression, names, at), output.type, at, names)
-        if value is not None and output.allowed is not None and self._evaluated(output.allowed, _Seen(names, {"?": value}), at) is not True:
+        value = None if expression is None else coerce(self.evaluated(expression, names, at), output.type, at, names, self)
+        if value is not None and output.allowed is not None and self.evaluated(output.allowed, _Seen(names, {"?": value}), at) is not True:
             raise DecisionError("type", f"{at}: expected one of {output.allowed_text}, found {told(value)}")
         return value
 
@@ -192,7 +192,7 @@ class _Run:
     def _value(self, logic: Logic, names: _Seen, where: str) -> Any:
         match logic:
             case LiteralExpression(expression, type):
-                return coerce(self._evaluated(expression, names, where), type, where, names)
+                return coerce(self.evaluated(expression, names, where), type, where, names, self)
             case DecisionTable():
                 return self._table(logic, names, where)[1].value
             case BoxedContext():
@@ -208,7 +208,7 @@ class _Run:
         """7.3.4: each entry sees those before it."""
         inner = _Seen(names)
         for name, type, logic in context.entries:
-            inner.local[name] = coerce(self._value(logic, inner, where), type, f"{where}, {name}", inner)
+            inner.local[name] = coerce(self._value(logic, inner, where), type, f"{where}, {name}", inner, self)
         return dict(inner.local) if context.result is None else self._value(context.result, inner, where)
 
     # ---- business knowledge models
@@ -241,7 +241,7 @@ class _Run:
             raise DecisionError("expression", f"{where}: expected at most {MAX_CALLS:,} calls of business knowledge models, found more")
         at = f"{where}, {model.name}"
         values = {
-            name: coerce(value, type, f"{at}, parameter {name}", self.seen)
+            name: coerce(value, type, f"{at}, parameter {name}", self.seen, self)
             for (name, type), value in zip(model.parameters, given, strict=True)
         }
         clock = {CLOCK: self.seen[CLOCK]} if CLOCK in self.seen else {}
@@ -251,19 +251,22 @@ class _Run:
 
     def _holds(self, test: Test, column: _Seen, where: str) -> bool:
         """Whether a cell holds for the value of its column. Nothing but true is true: null is not."""
-        return test.expression is None or self._evaluated(test.expression, column, where) is True
+        return test.expression is None or self.evaluated(test.expression, column, where) is True
 
     def _order(self, expression: Expression | None, names: _Seen, where: str) -> list[Any] | None:
-        return None if expression is None else list(self._evaluated(expression, names, where))
+        return None if expression is None else list(self.evaluated(expression, names, where))
 
-    def _evaluated(self, expression: Expression, names: Mapping[str, Any], where: str) -> Any:
+    def evaluated(self, expression: Expression, names: Mapping[str, Any], where: str) -> Any:
         """What one expression takes is taken from what the whole evaluation may."""
         try:
             value, taken = expression.measured(names, self.steps)
         except ExpressionError as error:
             why = TOO_MUCH if isinstance(error, LimitExceeded) and self.steps < STEPS else error
             raise DecisionError("expression", f"{where}: {why}") from error
-        self.steps -= 1 + taken
+        self.pay(1 + taken, where)
+        return value
+
+    def pay(self, steps: int, where: str) -> None:
+        self.steps -= steps
         if self.steps < 0:
             raise DecisionError("expression", f"{where}: {TOO_MUCH}")
-        return value

@@ -6,7 +6,7 @@ from collections import ChainMap
 from collections.abc import Callable, Mapping, MutableMapping
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal, InvalidOperation
-from typing import Any, cast
+from typing import Any, Protocol, cast
 
 from engine.dmn.definition import Type
 from engine.dmn.errors import DecisionError
@@ -43,40 +43,45 @@ def simple(reference: str) -> Type | None:
     return Type(name, KINDS[kind]) if kind in KINDS else None
 
 
-def coerce(value: Any, type: Type, where: str, variables: Mapping[str, Any]) -> Any:
+class Meter(Protocol):
+    """Who evaluates, and counts the steps of a whole decision. Raises DecisionError."""
+
+    def evaluated(self, expression: Expression, names: Mapping[str, Any], where: str) -> Any: ...
+
+    def pay(self, steps: int, where: str) -> None: ...
+
+
+def coerce(value: Any, type: Type, where: str, variables: Mapping[str, Any], meter: Meter) -> Any:
     """The value as its type has it. Null is of every type. Raises DecisionError that names `where`."""
     if value is None:
         return None
     if type.is_list:
         items = value if isinstance(value, list | tuple) else [value]  # 10.3.2.9.4: to a list of one
-        return [_one(item, type, where, variables) for item in items]
+        meter.pay(len(items), where)
+        return [_one(item, type, where, variables, meter) for item in items]
     if isinstance(value, list | tuple) and type.base is not None and len(value) == 1:
         value = value[0]  # and from a list of one
-    return _one(value, type, where, variables)
+    return _one(value, type, where, variables, meter)
 
 
-def _one(value: Any, type: Type, where: str, variables: Mapping[str, Any]) -> Any:
+def _one(value: Any, type: Type, where: str, variables: Mapping[str, Any], meter: Meter) -> Any:
     if value is None:
         return None
     if type.base is not None:
         value = _COERCIONS[type.base](value, type, where)
     if type.components:
+        meter.pay(len(value), where)
         parts = dict(value)
         for name, part in type.components:
             if name in parts:
-                parts[name] = coerce(parts[name], part, f"{where}, {name}", variables)
+                parts[name] = coerce(parts[name], part, f"{where}, {name}", variables, meter)
         value = parts
-    if type.allowed is not None and not _is_allowed(value, type.allowed, where, variables):
-        raise DecisionError("type", f"{where}: expected one of {type.allowed.text} ({type.name}), found {told(value)}")
+    if type.allowed is not None:
+        # A chain, so that no variable is read that the tests do not name.
+        names = ChainMap({"?": value}, cast(MutableMapping[str, Any], variables))
+        if meter.evaluated(type.allowed, names, where) is not True:
+            raise DecisionError("type", f"{where}: expected one of {type.allowed.text} ({type.name}), found {told(value)}")
     return value
-
-
-def _is_allowed(value: Any, allowed: Expression, where: str, variables: Mapping[str, Any]) -> bool:
-    """A chain, so that no variable is read that the tests do not name."""
-    try:
-        return allowed.evaluate(ChainMap({"?": value}, cast(MutableMapping[str, Any], variables))) is True
-    except ExpressionError as error:
-        raise DecisionError("expression", f"{where}: {error}") from error
 
 
 def told(value: Any) -> str:

@@ -170,6 +170,17 @@ def test_allowed_values_that_name_what_is_missing_are_an_error_of_the_decision()
         of_type("tBand", item, given=3)
 
 
+def test_what_is_brought_to_a_type_is_paid_for_item_by_item() -> None:
+    """A list that a variable holds costs nothing to name, and its items are checked each."""
+    with pytest.raises(DecisionError, match="expected a decision of at most 1,000,000 steps, found one that needs more"):
+        of_type("tAmounts", LIST, given=[1] * 1_000_001)
+    rules = [("-", "given")] * 30
+    each = file(LIST, decision("d", table(["1"], ["x: tAmounts"], *rules, hit="COLLECT")))
+    assert len(value(each, given=[1] * 1_000)) == 30
+    with pytest.raises(DecisionError, match=r"rule 2., output x: expected a decision of at most 1,000,000 steps"):
+        value(each, given=[1] * 40_000)
+
+
 def test_each_component_is_brought_to_its_type_and_others_stay() -> None:
     given = {"purpose": "house", "amount": "100.5", "note": 1}
     assert of_type("tLoan", LOAN, PURPOSE, given=given) == {"purpose": "house", "amount": Decimal("100.5"), "note": 1}

@@ -134,6 +134,17 @@ def test_a_huge_range_is_a_value_like_others_and_costs_nothing() -> None:
     assert parse("10**8 in [1..10**9] and not(0 in [1..10**9])", language="feel").evaluate({}) is True
 
 
+@pytest.mark.parametrize(
+    "text",
+    ["for i in 1..1000 return a = b", "for i in 1..1000 return is(a, b)", "for i in 1..1000 return {x: a} != {x: b}", "index of(c, b)"],
+)
+def test_comparing_lists_is_paid_for_item_by_item(text: str) -> None:
+    alike = [1] * 100
+    with pytest.raises(LimitExceeded, match="expected at most 50000 steps"):
+        parse(text, language="feel").evaluate({"a": alike, "b": list(alike), "c": [alike] * 1_000})
+    assert parse("a = b", language="feel").evaluate({"a": alike, "b": list(alike)}) is True
+
+
 def test_what_stays_within_the_limits_works() -> None:
     def value(text: str, **variables: Any) -> Any:
         return parse(text, language="feel").evaluate(variables)

@@ -161,8 +161,10 @@ def _same(left: Any, right: Any, scope: Scope, depth: int) -> bool:
         case int() | Decimal() | float():
             return bool(number(left) == number(right))
         case list() | tuple():
+            scope.spend(len(left))
             return len(left) == len(right) and all(equal(a, b, scope, depth + 1) is True for a, b in zip(left, right, strict=True))
         case Mapping():
+            scope.spend(len(left))
             return left.keys() == right.keys() and all(equal(value, right[key], scope, depth + 1) is True for key, value in left.items())
         case Range(low, high, low_closed, high_closed):
             ends = (low_closed, high_closed) == (right.low_closed, right.high_closed)

@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from engine.bpmn.parts import AdHocConfig as AdHocConfig
+from engine.bpmn.parts import CallConfig as CallConfig
 from engine.bpmn.parts import ContinuationConfig as ContinuationConfig
 from engine.bpmn.parts import DataOutput as DataOutput
 from engine.bpmn.parts import DecisionConfig as DecisionConfig
@@ -19,6 +21,7 @@ from engine.bpmn.parts import LoopEvent as LoopEvent
 from engine.bpmn.parts import MultiInstance as MultiInstance
 from engine.bpmn.parts import Sent as Sent
 from engine.bpmn.parts import StandardLoop as StandardLoop
+from engine.bpmn.parts import SubprocessConfig as SubprocessConfig
 from engine.expressions import Expression
 
 
@@ -128,7 +131,10 @@ class StartConfig:
 
 @dataclass(frozen=True, slots=True)
 class UserTaskConfig:
-    """kind `user_task`."""
+    """kind `user_task`. What `inputs` give it the task alone sees; `outputs` see that and what completed it.
+
+    `keeps`: what completed it is set besides the outputs, but for names that are inputs.
+    """
 
     assignee: Expression | None = None
     candidate_users: tuple[Expression, ...] = ()
@@ -141,6 +147,9 @@ class UserTaskConfig:
     about: Expression | None = None  # one line that tells this task from its neighbours (baton:about)
     fields: tuple[FormField, ...] = ()
     form: FormReference | None = None  # instead of `fields`, which are shown while it is missing
+    inputs: tuple[tuple[str, Expression], ...] = ()
+    outputs: tuple[tuple[str, Expression], ...] = ()
+    keeps: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -314,48 +323,6 @@ class ComplexGatewayConfig:
     """kind `complex_gateway` (13.4.5). `activation` None: the first token activates it."""
 
     activation: Expression | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class SubprocessConfig:
-    """kinds `subprocess`, `transaction` (13.3.4) and `event_subprocess` (13.5.4).
-
-    `inputs` are set in its own scope when it is entered, and go with it.
-    """
-
-    inputs: tuple[tuple[str, Expression], ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class AdHocConfig:
-    """kind `ad_hoc_subprocess` (13.3.5). `activities`: ids of those to run; None: every activity without incoming flows."""
-
-    sequential: bool = False
-    until: Expression | None = None  # completionCondition
-    cancel_remaining: bool = True
-    activities: Expression | None = None
-    inputs: tuple[tuple[str, Expression], ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class CallConfig:
-    """kind `call_activity` (10.3.6, 13.3.5). What is mapped is an expression, or the name of a variable, copied as it is.
-
-    `locals` are set first and seen by `inputs`; `passes` says what the called process is given besides the inputs: none,
-    local (the locals) or all (every variable that is visible). `outputs` see the variables of the called process and of
-    `results`.
-    """
-
-    process: Expression  # its value is the key of the called process
-    binding: str = "latest"  # latest | deployment | version
-    version: Expression | None = None
-    locals: tuple[tuple[str, Expression], ...] = ()
-    inputs: tuple[tuple[str, Expression | str], ...] = ()
-    passes: str = "none"
-    business_key: Expression | None = None  # None: that of the caller
-    results: tuple[tuple[str, Expression | str], ...] = ()
-    returns_all: bool = False
-    outputs: tuple[tuple[str, Expression], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

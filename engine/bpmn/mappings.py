@@ -15,9 +15,11 @@ MAX_DEPTH = 20  # lists and maps within each other
 Mappings = tuple[tuple[str, Expression], ...]
 
 
-def inputs(element: Element, context: Context) -> Mappings:
-    """The input parameters of an activity, in order."""
+def inputs(element: Element, context: Context, *, with_data: bool = True) -> Mappings:
+    """The input parameters of an activity, in order, and its data inputs."""
     given = _mappings(element, "inputParameter", "input", context)
+    if not with_data:
+        return given
     names_given = {name for name, _ in given}
     for name, expression in data.inputs(element, context):
         if name in names_given:
@@ -30,12 +32,6 @@ def inputs(element: Element, context: Context) -> Mappings:
 def outputs(element: Element, context: Context) -> Mappings:
     """The output parameters of an activity, in order."""
     return _mappings(element, "outputParameter", "output", context)
-
-
-def refuse_outputs(element: Element, context: Context, *, why: str = "none: what happens in a subprocess is seen outside") -> None:
-    """A subprocess writes its result into the variables around it, an expression has one value: there is nothing to map."""
-    if outputs(element, context):
-        context.problem(element, f"{named(element)} has output parameters", why)
 
 
 def _mappings(element: Element, parameter: str, zeebe: str, context: Context) -> Mappings:

@@ -129,3 +129,47 @@ class Sent:
 
     variables: tuple[tuple[str, Expression], ...] = ()
     everything: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class SubprocessConfig:
+    """kinds `subprocess`, `transaction` (13.3.4) and `event_subprocess` (13.5.4).
+
+    `inputs` are set in its own scope when it is entered, and go with it. `outputs` see that scope, and are set around it.
+    """
+
+    inputs: tuple[tuple[str, Expression], ...] = ()
+    outputs: tuple[tuple[str, Expression], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class AdHocConfig:
+    """kind `ad_hoc_subprocess` (13.3.5). `activities`: ids of those to run; None: every activity without incoming flows."""
+
+    sequential: bool = False
+    until: Expression | None = None  # completionCondition
+    cancel_remaining: bool = True
+    activities: Expression | None = None
+    inputs: tuple[tuple[str, Expression], ...] = ()
+    outputs: tuple[tuple[str, Expression], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class CallConfig:
+    """kind `call_activity` (10.3.6, 13.3.5). What is mapped is an expression, or the name of a variable, copied as it is.
+
+    `locals` are set first and seen by `inputs`; `passes` says what the called process is given besides the inputs: none,
+    local (the locals) or all (every variable that is visible). `outputs` see the variables of the called process and of
+    `results`.
+    """
+
+    process: Expression  # its value is the key of the called process
+    binding: str = "latest"  # latest | deployment | version
+    version: Expression | None = None
+    locals: tuple[tuple[str, Expression], ...] = ()
+    inputs: tuple[tuple[str, Expression | str], ...] = ()
+    passes: str = "none"
+    business_key: Expression | None = None  # None: that of the caller
+    results: tuple[tuple[str, Expression | str], ...] = ()
+    returns_all: bool = False
+    outputs: tuple[tuple[str, Expression], ...] = ()

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from engine.bpmn.definition import Node
 from engine.core.run import CannotGoOn, Run
-from engine.core.state import Scope
+from engine.core.state import Scope, Token
 from engine.core.values import Variable, native, typed
+from engine.expressions import Expression, ExpressionError
 
 
 def declare(run: Run, scope: Scope, node: Node) -> None:
@@ -33,3 +34,30 @@ def outward(run: Run, scope: Scope, node: Node, values: Mapping[str, Variable]) 
             except TypeError as error:
                 raise CannotGoOn("expression", f"data output of {node.name or node.id}: {error}") from error
     return kept
+
+
+def made(
+    run: Run, scope: Scope, node: Node, outputs: Iterable[tuple[str, Expression]], result: Mapping[str, Variable]
+) -> dict[str, Variable]:
+    """What output mappings make of a result, which they see before the variables of the scope."""
+    if not outputs:
+        return {}
+    names = run.names(scope, {name: native(variable) for name, variable in result.items()})
+    kept = {}
+    for name, expression in outputs:
+        try:
+            kept[name] = typed(expression.evaluate(names))
+        except TypeError as error:
+            raise CannotGoOn("expression", f"output {name} of {node.name or node.id}: {error}") from error
+    return kept
+
+
+def leave_with(run: Run, owner: Token, node: Node, outputs: Iterable[tuple[str, Expression]]) -> None:
+    """A subprocess is done: what its outputs make of its own variables is set around it."""
+    try:
+        values = made(run, owner.ended or owner.scope, node, outputs, {})
+    except (ExpressionError, CannotGoOn) as error:
+        run.fail(owner, error, again=True)  # a retry begins it again: its own variables are gone
+        return
+    run.assign(owner.scope, values, node.id)
+    run.leave(owner)

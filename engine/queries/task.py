@@ -94,12 +94,19 @@ TASK = f"""
     WHERE t.id = :id AND {task_visible("t", bind=bind)}
 """
 
-# A live task sees its scope and those around it, the nearest first; an ended one what its case knew when it ended,
+# A live task sees what its inputs gave it, its scope and those around it, the nearest first; an ended one what its case knew when it ended,
 # with what its completion set and without what the same step set further on.
 LIVE_VARIABLES = """
-    SELECT DISTINCT ON (v.name) v.name, v.type, v.value
-    FROM token k JOIN scope s ON s.id = k.scope_id JOIN variable v ON v.scope_id = ANY (s.path)
-    WHERE k.id = :token ORDER BY v.name, array_position(s.path, v.scope_id) DESC
+    SELECT DISTINCT ON (seen.name) seen.name, seen.type, seen.value
+    FROM (
+      SELECT v.name, v.type, v.value, array_position(s.path, v.scope_id) AS depth
+      FROM token k JOIN scope s ON s.id = k.scope_id JOIN variable v ON v.scope_id = ANY (s.path)
+      WHERE k.id = :token
+      UNION ALL
+      SELECT given.key, given.value ->> 'type', given.value -> 'value', 1000000
+      FROM token k CROSS JOIN LATERAL jsonb_each(k.memory -> 'inputs') given
+      WHERE k.id = :token
+    ) seen ORDER BY seen.name, seen.depth DESC
 """
 STORED_VARIABLES = """
     WITH ended AS (SELECT id, xid FROM history WHERE item_id = :task AND kind = 'task_completed' ORDER BY id DESC LIMIT 1),
@@ -109,10 +116,13 @@ STORED_VARIABLES = """
       SELECT h.id, h.data -> 'variables' AS variables FROM history h
       WHERE h.instance_id = :instance AND h.kind IN ('variables_set', 'instance_started') AND h.xid <= (SELECT xid FROM ended)
         AND (h.xid < (SELECT xid FROM ended) OR h.id < coalesce((SELECT id FROM next_step), h.id + 1))
-      ORDER BY h.id DESC LIMIT 1000)
+      ORDER BY h.id DESC LIMIT 1000),
+    known AS (
+      SELECT id, variables FROM told UNION ALL
+      SELECT 9223372036854775807, h.data -> 'inputs' FROM history h WHERE h.item_id = :task AND h.kind = 'task_created')
     SELECT DISTINCT ON (e.key) e.key AS name, e.value ->> 'type' AS type, e.value -> 'value' AS value
-    FROM told CROSS JOIN LATERAL jsonb_each(CASE WHEN jsonb_typeof(variables) = 'object' THEN variables ELSE '{}' END) e
-    ORDER BY e.key, told.id DESC
+    FROM known CROSS JOIN LATERAL jsonb_each(CASE WHEN jsonb_typeof(variables) = 'object' THEN variables ELSE '{}' END) e
+    ORDER BY e.key, known.id DESC
 """
 
 EVENTS = """

@@ -108,14 +108,14 @@ DIALECTS: Sequence[Dialect] = (
             "inputOutput inputParameter",
             "inputOutput inputParameter",
             "ioMapping input",
-            "text, expressions, lists and maps of them; seen by the activity alone",
+            "text, expressions, lists and maps of them; seen by the activity alone (user tasks too: decision 0083)",
         ),
         (
             "outputs",
             "inputOutput outputParameter",
             "inputOutput outputParameter",
             "ioMapping output",
-            "the variables that are made of a result",
+            "the variables that are made of a result, of what completed a user task, of a subprocess's own",
         ),
         (
             "collection of a loop",

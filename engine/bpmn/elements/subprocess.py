@@ -6,7 +6,7 @@ from engine.bpmn import names
 from engine.bpmn.conditions import condition
 from engine.bpmn.context import Context, named
 from engine.bpmn.definition import AdHocConfig, SubprocessConfig
-from engine.bpmn.mappings import inputs, refuse_outputs
+from engine.bpmn.mappings import inputs, outputs
 from engine.bpmn.names import BATON, ZEEBE, Element
 from engine.bpmn.support import Supported, register
 from engine.expressions import Expression
@@ -23,17 +23,15 @@ def register_all() -> None:
 
 
 def parse(element: Element, context: Context) -> SubprocessConfig:
-    refuse_outputs(element, context)
-    given = inputs(element, context)
-    if given and names.flag(element.get("triggeredByEvent"), default=False):
-        what = f"{named(element)} is an event subprocess and has input parameters"
+    given, taken = inputs(element, context), outputs(element, context)
+    if (given or taken) and names.flag(element.get("triggeredByEvent"), default=False):
+        what = f"{named(element)} is an event subprocess and has {'input' if given else 'output'} parameters"
         context.problem(element, what, "none: it sees the variables of the scope around it, and what came with its event")
-    return SubprocessConfig(inputs=given)
+    return SubprocessConfig(inputs=given, outputs=taken)
 
 
 def parse_ad_hoc(element: Element, context: Context) -> AdHocConfig:
     """10.3.5 and 13.3.5. `zeebe:adHoc activeElementsCollection`, or `baton:activities`, names the activities to run."""
-    refuse_outputs(element, context)
     if names.flag(element.get("triggeredByEvent"), default=False):
         context.problem(element, f"{named(element)} is triggered by an event", "triggeredByEvent false: no event begins it (10.3.5)")
     ordering = element.get("ordering", "Parallel")
@@ -46,6 +44,7 @@ def parse_ad_hoc(element: Element, context: Context) -> AdHocConfig:
         cancel_remaining=names.flag(element.get("cancelRemainingInstances"), default=True),
         activities=_activities(element, context),
         inputs=inputs(element, context),
+        outputs=outputs(element, context),
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from engine.bpmn import form_references, forms, lanes, names, resource_roles
+from engine.bpmn import form_references, forms, lanes, mappings, names, resource_roles
 from engine.bpmn.context import Context, named
 from engine.bpmn.definition import UserTaskConfig
 from engine.bpmn.names import ZEEBE, Element
@@ -27,6 +27,7 @@ def parse(element: Element, context: Context) -> UserTaskConfig:
     users, groups = (*users, *roles.users), (*groups, *roles.groups)
     if assignee is None and not users and not groups:
         groups = lanes.group_of(element, context)
+    outputs = mappings.outputs(element, context)
     return UserTaskConfig(
         assignee=assignee,
         candidate_users=users,
@@ -39,6 +40,10 @@ def parse(element: Element, context: Context) -> UserTaskConfig:
         about=context.expression(element, context.attribute(element, "about", names.BATON), f"baton:about of {named(element)}"),
         fields=forms.fields(element, context),
         form=form_references.read(element, context),
+        inputs=mappings.inputs(element, context, with_data=False),
+        outputs=outputs,
+        # Camunda 7 sets what was sent, and then the outputs; Camunda 8 the outputs alone, if there are any (decision 0083).
+        keeps=not outputs or context.extension(element, "ioMapping", ZEEBE) is None,
     )
 
 

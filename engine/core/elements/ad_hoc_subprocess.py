@@ -14,7 +14,7 @@ from typing import cast
 
 from engine.bpmn.definition import AdHocConfig, Node, ProcessDefinition
 from engine.core.activity import Activity
-from engine.core.data import declare
+from engine.core.data import declare, leave_with
 from engine.core.event_subprocesses import listen
 from engine.core.reading import inputs_of, many_of, truth_of, typed_inputs
 from engine.core.registry import behaviour_of, register
@@ -61,7 +61,7 @@ class AdHocSubprocess(Activity):
         return True
 
     def scope_emptied(self, run: Run, owner: Token, node: Node) -> None:
-        run.leave(owner)
+        leave_with(run, owner, node, cast(AdHocConfig, node.config).outputs)
 
 
 def _begin(run: Run, scope: Scope, config: AdHocConfig) -> None:

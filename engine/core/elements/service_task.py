@@ -4,12 +4,12 @@ Business rule tasks (10.3.3.4) are bound in the same ways, or call a decision. T
 expression is evaluated (10.3.3.6).
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any, cast
 
 from engine.bpmn.definition import DecisionConfig, Node, ScriptConfig, ServiceTaskConfig
 from engine.core.activity import Activity
-from engine.core.data import outward
+from engine.core.data import made, outward
 from engine.core.decisions import decide
 from engine.core.deliveries import task_delivery
 from engine.core.effects import NewExternalTask, NewJob
@@ -18,8 +18,7 @@ from engine.core.registry import register
 from engine.core.run import CannotGoOn, Run
 from engine.core.snapshot import Completed
 from engine.core.state import Token
-from engine.core.values import Variable, native, typed
-from engine.expressions import Expression
+from engine.core.values import Variable, typed
 
 NORMAL_PRIORITY = 5
 
@@ -85,21 +84,8 @@ class ServiceTask(Activity):
         config = cast(ServiceTaskConfig, node.config)
         result = trigger.variables
         if config.returned:
-            result = {**result, **_made(run, token, node, config.returned, result)}
-        return _made(run, token, node, config.outputs, result) if config.outputs else result
-
-
-def _made(
-    run: Run, token: Token, node: Node, outputs: Iterable[tuple[str, Expression]], result: Mapping[str, Variable]
-) -> dict[str, Variable]:
-    names = run.names(token.scope, {name: native(variable) for name, variable in result.items()})
-    kept = {}
-    for name, expression in outputs:
-        try:
-            kept[name] = typed(expression.evaluate(names))
-        except TypeError as error:
-            raise CannotGoOn("expression", f"output {name} of {node.id}: {error}") from error
-    return kept
+            result = {**result, **made(run, token.scope, node, config.returned, result)}
+        return made(run, token.scope, node, config.outputs, result) if config.outputs else result
 
 
 def _evaluate(run: Run, token: Token, node: Node, script: ScriptConfig) -> None:
@@ -111,7 +97,7 @@ def _evaluate(run: Run, token: Token, node: Node, script: ScriptConfig) -> None:
         raise CannotGoOn("expression", f"the expression of {node.name or node.id}: {error}") from error
     result = {script.result_variable: value} if script.result_variable else {}
     if script.outputs:
-        result |= _made(run, token, node, script.outputs, {**typed_inputs(given), **result})
+        result |= made(run, token.scope, node, script.outputs, {**typed_inputs(given), **result})
     if result:
         run.assign(token.scope, outward(run, token.scope, node, result), node.id)
 

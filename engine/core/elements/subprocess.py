@@ -5,7 +5,7 @@ Without a start event all begin in it that no flow leads to (10.5.2).
 
 from engine.bpmn.definition import Node, SubprocessConfig
 from engine.core.activity import Activity
-from engine.core.data import declare
+from engine.core.data import declare, leave_with
 from engine.core.event_subprocesses import listen
 from engine.core.reading import inputs_of, typed_inputs
 from engine.core.registry import register
@@ -19,10 +19,10 @@ class Subprocess(Activity):
     def begin(self, run: Run, token: Token, node: Node) -> None:
         nodes = token.scope.definition.nodes
         starts = [nodes[key] for key in token.scope.definition.starts.get(node.id, ())]
-        if not starts:  # nothing lies in it
-            run.leave(token)
-            return
         config = node.config if isinstance(node.config, SubprocessConfig) else SubprocessConfig()
+        if not starts:  # nothing lies in it
+            leave_with(run, token, node, config.outputs)
+            return
         inputs = typed_inputs(inputs_of(run, token, config.inputs))
         scope = run.add_scope(token.scope, token, node.id)
         run.assign_here(scope, inputs, node.id)
@@ -37,7 +37,7 @@ class Subprocess(Activity):
                 run.enter(inner, start)
 
     def scope_emptied(self, run: Run, owner: Token, node: Node) -> None:
-        run.leave(owner)
+        leave_with(run, owner, node, node.config.outputs if isinstance(node.config, SubprocessConfig) else ())
 
 
 register("subprocess", Subprocess())

@@ -1,16 +1,24 @@
-"""User task (10.3.4.1, 13.3.3): a row in somebody's inbox. Who may take it and until when is decided when it opens."""
+"""User task (10.3.4.1, 13.3.3): a row in somebody's inbox. Who may take it and until when is decided when it opens.
 
-from typing import cast
+What input parameters give it is in the memory of its token, so it goes with the task: who completes it sees it, no one else.
+"""
+
+from collections.abc import Mapping
+from typing import Any, cast
 
 from engine.bpmn.definition import Node, UserTaskConfig
 from engine.core.activity import Activity
+from engine.core.data import made
 from engine.core.effects import NewTask
-from engine.core.reading import date_of, many_of, number_of, one_of, text_of
+from engine.core.reading import carried, date_of, inputs_of, many_of, number_of, one_of, text_of, typed_inputs
 from engine.core.registry import register
 from engine.core.run import Run
+from engine.core.snapshot import Completed
 from engine.core.state import Token
+from engine.core.values import Variable
 
 NORMAL_PRIORITY = 50
+INPUTS = "inputs"  # in a token's memory: what the input parameters gave the task, name -> {type, value}
 
 
 class UserTask(Activity):
@@ -18,7 +26,9 @@ class UserTask(Activity):
 
     def begin(self, run: Run, token: Token, node: Node) -> None:
         config = cast(UserTaskConfig, node.config) or UserTaskConfig()
-        names = run.names(token.scope)
+        own = inputs_of(run, token, config.inputs)
+        given = carried(typed_inputs(own))
+        names = run.names(token.scope, own)
         task = NewTask(
             id=run.new_id(),
             token_id=token.id,
@@ -33,8 +43,19 @@ class UserTask(Activity):
             about=text_of(config.about, names),
         )
         token.wait_for(run.effects.tasks, task)
-        told = {"item_id": str(task.id), "name": task.name, "assignee": task.assignee}
+        told: dict[str, Any] = {"item_id": str(task.id), "name": task.name, "assignee": task.assignee}
+        if given:
+            token.remember({**(token.memory or {}), INPUTS: given})
+            told[INPUTS] = given
         run.record(token.scope, "task_created", node.id, told)
+
+    def result(self, run: Run, token: Token, node: Node, trigger: Completed) -> Mapping[str, Variable]:
+        """What was sent, and what the outputs make of it; what has the name of an input ends with the task."""
+        config = cast(UserTaskConfig, node.config) or UserTaskConfig()
+        own = {name: Variable(each["type"], each["value"]) for name, each in (token.memory or {}).get(INPUTS, {}).items()}
+        outputs = made(run, token.scope, node, config.outputs, {**own, **trigger.variables})
+        kept = {name: each for name, each in trigger.variables.items() if name not in own} if config.keeps else {}
+        return {**kept, **outputs}
 
 
 register("user_task", UserTask())

@@ -104,9 +104,13 @@ def _number_rule(child: Element, rules: Mapping[str, str], name: str, kind: str,
     text = rules.get(name)
     if text is None:
         return None
-    good = _is_date(text) if kind == "date" else kind in ("long", "double") and _number(text) is not None
+    if kind not in ("date", "long", "double"):
+        why = "a field of type long, double or date; for the length of a text minlength and maxlength"
+        context.warn(child, f"{where} has the constraint {name} {text!r} on the type {kind}, which is not checked", why)
+        return None
+    good = _is_date(text) if kind == "date" else _number(text) is not None
     if not good:
-        wanted = "a date such as 2026-11-29" if kind == "date" else "a number, on a field of type long or double"
+        wanted = "a date such as 2026-11-29" if kind == "date" else "a number"
         context.problem(child, f"{where} has the constraint {name} {text!r} on the type {kind}", wanted)
         return None
     return text

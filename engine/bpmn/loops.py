@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from engine.bpmn import loop_data, loop_events, names
+from engine.bpmn import loop_data, loop_events, names, stand_ins
 from engine.bpmn.context import MAX_NAME, Context, named
 from engine.bpmn.definition import MultiInstance, StandardLoop
 from engine.bpmn.names import ZEEBE, Element
@@ -48,7 +48,8 @@ def _multi(activity: Element, loop: Element, context: Context) -> MultiInstance 
     collection, element = _collection(activity, loop, zeebe, context)
     counted = next(names.bpmn(loop, "loopCardinality"), None) is not None
     collected = any(
-        given is not None for given in (zeebe, context.attribute(loop, "collection"), next(names.bpmn(loop, "loopDataInputRef"), None))
+        given is not None
+        for given in (zeebe, context.attribute(loop, "collection"), next(names.bpmn(loop, "loopDataInputRef"), None), _java(loop, context))
     )
     if counted == collected:
         found = "neither a cardinality nor a collection" if not counted else "both a cardinality and a collection"
@@ -70,6 +71,10 @@ def _multi(activity: Element, loop: Element, context: Context) -> MultiInstance 
     )
 
 
+def _java(loop: Element, context: Context) -> Element | None:
+    return context.extension(loop, "collection", *names.CAMUNDA_LIKE)
+
+
 def _collection(activity: Element, loop: Element, zeebe: Element | None, context: Context) -> tuple[Expression | None, str | None]:
     """camunda:collection, the name of a variable or an expression; the inputCollection of Zeebe; or the loopDataInputRef."""
     where = f"the collection of {named(activity)}"
@@ -79,6 +84,8 @@ def _collection(activity: Element, loop: Element, zeebe: Element | None, context
     if zeebe is not None:
         return context.zeebe(loop, zeebe.get("inputCollection"), where), zeebe.get("inputElement") or element
     given = context.attribute(loop, "collection")
+    if given is None and _java(loop, context) is not None:  # Flowable: a class makes the collection
+        return stand_ins.variable(loop, where, "is made by Java, which is not run", f"{activity.get('id')}.collection", context), element
     text = given.strip() if given is not None else loop_data.referred(activity, loop, "loopDataInputRef", context)
     if _NAME.fullmatch(text):
         text = f"${{{text}}}"

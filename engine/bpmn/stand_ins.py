@@ -29,6 +29,12 @@ def variable(element: Element, where: str, why_not: str, name: str, context: Con
     return value_of(name)
 
 
+def signal(element: Element, what: str, name: str, context: Context) -> Compiled:
+    """The signal of that name is thrown."""
+    context.warn(element, what, f"a signal of the name {name!r}, which is thrown instead")
+    return constant(name)
+
+
 def message(element: Element, what: str, name: str, context: Context) -> Compiled:
     """The message of that name is meant."""
     context.warn(element, what, f"a message of the name {name!r}, which is read instead")

@@ -26,6 +26,7 @@ from engine.expressions import ExpressionError
 MAX_TEXT = 200
 MAX_SECONDS = 1000 * 366 * 86_400
 SHORTEST_CYCLE = 1  # second
+MOST_SHORT, SHORTEST = 1000, 0.001  # so many repetitions, or fewer, may be so many seconds apart: they end soon
 FIRST_YEAR, LAST_YEAR = 2, 9998  # a year from both ends of Python's calendar, so that every zone can show a time
 
 _DURATION = re.compile(r"P[\dYMWDTHS.,]+", re.ASCII)
@@ -269,9 +270,10 @@ def _cycle(text: str, zone: str) -> CycleTimer:
     if repetitions == 0:
         raise TimerError(f"expected at least one repetition, or R alone for no end, found {text!r}")
     span = _duration(parts[-1], zone)
+    least = SHORTEST_CYCLE if repetitions is None or repetitions > MOST_SHORT else SHORTEST
     shortest = span.after(datetime(2001, 1, 1, tzinfo=UTC)) - datetime(2001, 1, 1, tzinfo=UTC)
-    if shortest < timedelta(seconds=SHORTEST_CYCLE):
-        raise TimerError(f"expected a cycle of {SHORTEST_CYCLE} second or more, found {text!r}")
+    if shortest < timedelta(seconds=least):
+        raise TimerError(f"expected a cycle of {least} second or more, found {text!r}")
     return CycleTimer(span, parse_moment(parts[1], zone=zone) if len(parts) == 3 else None, repetitions)
 
 

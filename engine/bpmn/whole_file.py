@@ -11,6 +11,8 @@ from engine.bpmn.names import BATON, BPMN, CAMUNDA_LIKE, JBPM, ZEEBE, Element
 
 DATA_OBJECT = "dataObjectReference"
 
+PLATFORM = "{http://camunda.org/schema/modeler/1.0}executionPlatform"  # what an author of Camunda Modeler chose
+
 
 @dataclass(frozen=True, slots=True)
 class Whole:
@@ -56,7 +58,9 @@ class Whole:
 
 
 def by_a_vendor(root: Element) -> bool:
-    """Whether the root declares a namespace of ours or of a vendor."""
+    """Whether the root declares a namespace of ours or of a vendor, or says that it is made for one."""
+    if str(root.attrib.get(PLATFORM, "")).startswith("Camunda"):
+        return True
     return not {BATON, ZEEBE, JBPM, *CAMUNDA_LIKE}.isdisjoint(root.nsmap.values())
 
 

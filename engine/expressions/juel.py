@@ -120,7 +120,7 @@ class _Parser:
         if method in GETTERS:
             return Provided(f"execution.{GETTERS[method]}", self._arguments(method, 0, 0, key.position))
         if method not in ASKING:
-            raise refusals.unknown_method(Name(str(token.word)), method, key.position)
+            raise refusals.unknown_method(Name(str(token.word)), method, key.position, given=None)
         (argument,) = self._arguments(method, 1, 1, key.position)
         if not isinstance(argument, Literal) or not isinstance(argument.value, str):
             raise refusals.no_variable_name(method, key.position)
@@ -137,7 +137,8 @@ class _Parser:
         if not self._skip("("):
             return Member(target, key)
         if key not in METHODS:
-            raise refusals.unknown_method(target, key, token.position)
+            arguments = self._arguments(key, 0, limits.SOURCE_LENGTH, token.position)
+            raise refusals.unknown_method(target, key, token.position, given=len(arguments))
         return Call(target, key, self._arguments(key, *counts(key), token.position))
 
     def _key(self) -> Token:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 
 from engine.expressions.errors import ExpressionSyntaxError, UnknownCall
-from engine.expressions.methods import METHODS
+from engine.expressions.methods import METHODS, counts
 from engine.expressions.provided import EXECUTION, FUNCTIONS
 from engine.expressions.tree import Node, path_of
 
@@ -35,17 +35,18 @@ def unknown_function(name: str, position: int) -> ExpressionSyntaxError:
     return kind(f"expected a variable, found a call of {name[:100]}(){why and f': {why}'}", position=position)
 
 
-def unknown_method(target: Node, name: str, position: int) -> ExpressionSyntaxError:
-    """`target.name(…)`."""
-    why = _METHODS.get(name) or _why(target, name)
-    kind = ExpressionSyntaxError if _near(name) else UnknownCall
+def unknown_method(target: Node, name: str, position: int, *, given: int | None) -> ExpressionSyntaxError:
+    """`target.name(…)` with so many arguments, None for any: one that nearly is a method which takes as many is a slip of the pen."""
+    near = _near(name, given)
+    why = _METHODS.get(name) or _why(target, name, near)
+    kind = ExpressionSyntaxError if near else UnknownCall
     return kind(f"expected a method that an expression may call, found {name[:100]}(){why and f': {why}'}", position=position)
 
 
-def _why(target: Node, name: str) -> str:
+def _why(target: Node, name: str, near: str) -> str:
     if name in _WRITING:
         return "an expression changes nothing; a result variable or an output mapping does"
-    hints = [_near(name)]
+    hints = [near]
     getter = next((each for each in ("get", "is") if name.startswith(each) and name[len(each) :][:1].isupper()), None)
     path = path_of(target)
     if getter is not None and not hints[0]:
@@ -56,8 +57,9 @@ def _why(target: Node, name: str) -> str:
     return "; ".join(filter(None, hints)) or "docs/expressions.md lists them"
 
 
-def _near(name: str) -> str:
-    return _meant(f"{name}()", (f"{each}()" for each in sorted(METHODS)))
+def _near(name: str, given: int | None) -> str:
+    fitting = (each for each in sorted(METHODS) if given is None or counts(each)[0] <= given <= counts(each)[1])
+    return _meant(f"{name}()", (f"{each}()" for each in fitting))
 
 
 def execution_alone(position: int) -> ExpressionSyntaxError:

@@ -60,7 +60,7 @@ UNSUPPORTED = [
     ('<callActivity id="x" calledElement="q" camunda:calledElementBinding="versionTag"/>', "has the binding 'versionTag'"),
     ('<callActivity id="x" calledElement="q" camunda:calledElementBinding="version"/>', "does not say which"),
     ('<callActivity id="x" calledElement="q" camunda:variableMappingClass="org.x"/>', "has the attribute variableMappingClass"),
-    ('<intermediateThrowEvent id="x"><signalEventDefinition/></intermediateThrowEvent>', "names no signal"),
+    ('<intermediateCatchEvent id="x"><signalEventDefinition/></intermediateCatchEvent>', "names no signal"),
     (
         '<intermediateCatchEvent id="x"><signalEventDefinition signalRef="s"/></intermediateCatchEvent>',
         "the signal 's', which does not exist",
@@ -173,7 +173,7 @@ FORMS = [
     ('<camunda:formField id="a" type="date" defaultValue="29.11."/>', "the default '29.11.'"),
     ('<camunda:formField id="a" type="enum" defaultValue="z"><camunda:value id="y"/></camunda:formField>', "the default 'z'"),
     (
-        RULE.format("name='min' config='1'"),
+        RULE.format("name='min' config='x'").replace("id='a'", "id='a' type='long'"),
         "constraint min",
     ),
     (
@@ -269,7 +269,6 @@ STRUCTURES = [
         "3 incoming flows",
     ),
     (f'{START}<userTask id="t"/><userTask id="t"/>', "t", "has the id 't' of userTask 't' in line 3"),
-    (f'{START}<endEvent id="e"><signalEventDefinition/></endEvent>', "e", "names no signal"),
     (f'{START}<endEvent id="e"><escalationEventDefinition/></endEvent>', "e", "names no escalation"),
     (f'{START}<endEvent id="e"><escalationEventDefinition escalationRef="gone"/></endEvent>', "e", "the escalation 'gone', which does not"),
     (f'{START}<endEvent id="e"><escalationEventDefinition escalationRef="esc"/></endEvent>', "e", "which has no code"),

@@ -212,6 +212,8 @@ BAD: list[tuple[str, Any, str]] = [
     ("cycle", "R/soon/PT10M", "a date and time"),
     ("cycle", "R/PT0S", "1 second or more"),
     ("cycle", "R/PT0.001S", "1 second or more"),
+    ("cycle", "R1001/PT0.5S", "1 second or more"),
+    ("cycle", "R2/PT0S", "0.001 second or more"),
     ("duration", "-PT5M", "a duration such as"),
     ("duration", "PT-5M", "a duration such as"),
     ("duration", "P0.5Y", "whole years and months"),
@@ -315,3 +317,8 @@ def test_a_duration_does_not_reach_past_the_last_year_that_can_be_read_again() -
 def test_the_first_and_the_last_time_are_shown_in_every_zone(text: str) -> None:
     for hours in (-12, 14):
         parse_due(text, now=NOW).astimezone(UTC).astimezone(timezone(timedelta(hours=hours)))
+
+
+def test_a_cycle_of_few_repetitions_may_be_shorter_than_a_second() -> None:
+    found = occurrences(parse_timer("cycle", "R2/PT0.5S"), NOW, until=NOW + timedelta(minutes=1))
+    assert [each - NOW for each in found] == [timedelta(seconds=0.5), timedelta(seconds=1)]

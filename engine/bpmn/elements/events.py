@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from engine.bpmn import jbpm, message_flows, names
+import re
+
+from engine.bpmn import jbpm, message_flows, names, stand_ins
 from engine.bpmn.conditions import condition as formal_condition
 from engine.bpmn.context import MAX_NAME, Context, named
 from engine.bpmn.definition import CompensateConfig, ConditionConfig, ErrorConfig, EscalationConfig, MessageConfig, TimerConfig
@@ -11,6 +13,7 @@ from engine.expressions import Expression, constant
 from engine.expressions.parse import Compiled
 
 TIMER_KINDS = {"timeDate": "date", "timeDuration": "duration", "timeCycle": "cycle"}
+_WORDS = re.compile(r"[^\W\d_]+(?:\s+[^\W\d_]+)+")  # a time for people, such as `after the holidays`
 
 
 def definition_of(event: Element, tag: str) -> Element | None:
@@ -43,9 +46,12 @@ def timer(event: Element, context: Context) -> TimerConfig | None:
 
 
 def _time(given: Element, where: str, instead: str | None, context: Context) -> Expression | None:
-    """Plain text is a time in every language. jBPM has one of its own."""
+    """Plain text is a time in every language. jBPM has one of its own; vendors take words for people, and fail when they are due."""
     if (time := jbpm.time(given)) is not None:
         return constant(time)
+    text = names.text(given).strip()
+    if context.by_a_vendor and instead and _WORDS.fullmatch(text):
+        return stand_ins.variable(given, where, f"is the text {text[:80]!r}", instead, context)
     if given.get("language") or names.text(given).strip().startswith("="):
         return context.formal(given, where, instead=instead)
     return context.expression(given, names.text(given), where, instead=instead)

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from engine.bpmn import connectors, names
+from engine.bpmn import connectors, names, stand_ins
 from engine.bpmn.context import MAX_NAME, Context, named
 from engine.bpmn.definition import MessageConfig, ScriptConfig, Sent, ServiceTaskConfig, SignalConfig
 from engine.bpmn.elements import events, service_task
 from engine.bpmn.mappings import inputs
-from engine.bpmn.names import CAMUNDA_LIKE, Element
+from engine.bpmn.message_flows import THROWS
+from engine.bpmn.names import CAMUNDA_LIKE, JBPM, Element
 from engine.bpmn.times import DurationTimer, TimerError, parse_timer
-from engine.expressions import Expression
+from engine.expressions import Expression, constant
 
 TIME_TO_LIVE = 3600.0  # seconds, where the model says nothing
 MAX_TIME_TO_LIVE = 366 * 24 * 3600.0
@@ -74,9 +75,16 @@ def _signal_name(event: Element, definition: Element, context: Context) -> Expre
     if wanted is None and (text := context.attribute(definition, "signalExpression", *CAMUNDA_LIKE)) is not None:
         return context.expression(definition, text, f"the signalExpression of {named(event)}")
     if wanted is None:
-        context.problem(definition, f"{named(event)} names no signal", "a signalRef")
+        what, key = f"{named(event)} names no signal", event.get("id")
+        if context.by_a_vendor and key and names.local(event) in THROWS:
+            return stand_ins.signal(definition, what, key, context)
+        context.problem(definition, what, "a signalRef")
         return None
     found = context.signals.get(wanted)
+    if found is None and JBPM in definition.nsmap.values():
+        what = f"{named(event)} refers to the signal {wanted!r}, which does not exist"
+        context.warn(definition, what, f"the id of a signal of this file; {wanted!r} is read as the name of one, as jBPM does")
+        return constant(wanted)
     if found is None:
         context.problem(
             definition, f"{named(event)} refers to the signal {wanted!r}, which does not exist", "the id of a signal of this file"

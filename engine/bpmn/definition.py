@@ -87,6 +87,7 @@ class ProcessDefinition:
     parts: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # multiple event -> its parts, nodes of the kind event_part
     compensable: Mapping[str, Undo] = field(default_factory=dict)  # activities of which completed executions are kept
     called_only: bool = False  # a global task: no person starts it
+    version_tag: str | None = None  # what its author calls this version
     extra: Mapping[str, Any] = field(default_factory=dict)
     derived: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)  # what the core works out of it, once
 

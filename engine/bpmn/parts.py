@@ -164,8 +164,9 @@ class CallConfig:
     """
 
     process: Expression  # its value is the key of the called process
-    binding: str = "latest"  # latest | deployment | version
+    binding: str = "latest"  # latest | deployment | version | tag
     version: Expression | None = None
+    tag: Expression | None = None
     locals: tuple[tuple[str, Expression], ...] = ()
     inputs: tuple[tuple[str, Expression | str], ...] = ()
     passes: str = "none"

@@ -39,6 +39,7 @@ from engine.bpmn.noted import asked, note
 from engine.bpmn.references import Places, check_ids, name_flows, resolve_event_definitions
 from engine.bpmn.structure import Structure
 from engine.bpmn.support import TABLE, Supported
+from engine.bpmn.version_tags import version_tag
 from engine.bpmn.xml import Unreadable, parse_xml
 from engine.expressions import Expression
 
@@ -190,7 +191,7 @@ class _Process:
             self.context.problem(self.element, "a process has no id", "an id: it is the key under which versions are counted")
         self._read_scope(self.element, None)
         self._link()
-        starts, links = self._starts(), self._links()
+        starts, links, tag = self._starts(), self._links(), version_tag(self.element, self.context)
         structure = Structure(
             self.element, self.nodes, self.flows, self.sources, self.table, starts, links, self.drawn, self.places.tags, self.context
         )
@@ -215,6 +216,7 @@ class _Process:
             documentation=_documentation(self.element),
             line=names.line(self.element),
             warnings=tuple(_sorted(self.context.warnings[warned:])),
+            version_tag=tag,
         )
 
     def _read_scope(self, container: Element, scope: str | None) -> None:

@@ -18,7 +18,6 @@ REPORTED: Sequence[tuple[str, str, str, str]] = (
     ("who may start", "candidateStarterUsers, candidateStarterGroups", "", "every person starts what a person can start"),
     ("in the task list", "isStartableInTasklist", "", "what people can start they see"),
     ("retention", "historyTimeToLive", "", "the history of a case is kept; nothing deletes it"),
-    ("tags of versions", "versionTag", "versionTag", "versions are counted"),
     ("of another tenant", "calledElementTenantId", "", "a call stays in its tenant"),
     (
         "which variable wakes a condition",

@@ -335,6 +335,7 @@ def _values(plan: _Plan) -> dict[str, Any]:
         "xmls": [v.model.xml for v in new],
         "documentations": [v.model.definition.documentation for v in new],
         "none_starts": [has_none_start(v.model.definition) for v in new],
+        "tags": [v.model.definition.version_tag for v in new],
     }
 
 
@@ -350,12 +351,12 @@ WITH deployed AS (
   VALUES (%(deployment_id)s, %(tenant_id)s, %(name)s, %(actor)s, baton_clock()) RETURNING *
 ), defined AS (
   INSERT INTO process_definition (id, tenant_id, key, version, name, sort_key, deployment_id, resource_name, content_hash, xml,
-    documentation, has_none_start, created_at)
+    documentation, has_none_start, version_tag, created_at)
   SELECT u.id, d.tenant_id, u.key, u.version, u.name, u.sort_key, d.id, u.file, u.hash, u.xml, u.documentation, u.none_start,
-    d.deployed_at
+    u.tag, d.deployed_at
   FROM deployed d, unnest(%(ids)s::uuid[], %(keys)s::text[], %(versions)s::int[], %(names)s::text[], %(sort_keys)s::text[],
-    %(files)s::text[], %(hashes)s::bytea[], %(xmls)s::bytea[], %(documentations)s::text[], %(none_starts)s::boolean[])
-    AS u (id, key, version, name, sort_key, file, hash, xml, documentation, none_start)
+    %(files)s::text[], %(hashes)s::bytea[], %(xmls)s::bytea[], %(documentations)s::text[], %(none_starts)s::boolean[], %(tags)s::text[])
+    AS u (id, key, version, name, sort_key, file, hash, xml, documentation, none_start, tag)
   RETURNING id, tenant_id, key, version, created_at
 ), begun AS (SELECT tenant_id, deployed_at AS at FROM deployed
 ), """

@@ -18,13 +18,15 @@ from engine.dmn.definition import DecisionGraph
 class Call:
     """What a call activity names: a process key, and which of its versions.
 
-    `binding`: latest, version (then `version` says which), or deployment (the newest one when the definition `by` was deployed).
+    `binding`: latest, version (then `version` says which), tag (the newest that has the `tag`), or deployment (the newest one when the
+    definition `by` was deployed).
     """
 
     key: str
     binding: str = "latest"
     version: int | None = None
     by: UUID | None = None
+    tag: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

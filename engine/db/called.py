@@ -24,6 +24,7 @@ _known: dict[_Place, UUID] = {}
 _FIND = """
 SELECT d.id, d.version, d.status, d.xml, d.resource_name FROM process_definition d
 WHERE d.tenant_id = %(tenant_id)s AND d.key = %(key)s AND (%(version)s::int IS NULL OR d.version = %(version)s)
+  AND (%(tag)s::text IS NULL OR d.version_tag = %(tag)s)
   AND (%(by)s::uuid IS NULL OR d.created_at <= (SELECT b.created_at FROM process_definition b WHERE b.id = %(by)s))
 ORDER BY d.status = 'deleting', d.version DESC LIMIT 1
 """
@@ -35,10 +36,10 @@ def called(conn: psycopg.Connection[Any], tenant_id: str, call: Call) -> Called 
     known = _known.get(place)
     if known is not None:
         return Called(known, compiled(conn, known))
-    params = {"tenant_id": tenant_id, "key": call.key, "version": call.version, "by": call.by}
+    params = {"tenant_id": tenant_id, "key": call.key, "version": call.version, "tag": call.tag, "by": call.by}
     row = cursor_of(conn).execute(_FIND, params).fetchone()
     if row is None:
-        which = "" if call.version is None else f" in version {call.version}"
+        which = f" in version {call.version}" if call.version is not None else f" with the version tag {call.tag}" if call.tag else ""
         return NotCallable(f"expected the process {call.key}{which}, found none that is deployed")
     definition_id, version, status, xml, resource = row
     if status != "active":
@@ -49,9 +50,10 @@ def called(conn: psycopg.Connection[Any], tenant_id: str, call: Call) -> Called 
         definition = compiled(conn, definition_id)
     except DefinitionRefused as refused:
         return NotCallable(str(refused))
-    if len(_known) >= KEPT:
-        _known.clear()
-    _known[place] = definition_id
+    if call.binding != "tag":  # no write compares whether a newer version has the tag by now
+        if len(_known) >= KEPT:
+            _known.clear()
+        _known[place] = definition_id
     return Called(definition_id, definition)
 
 

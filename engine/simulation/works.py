@@ -238,8 +238,8 @@ class Works:
 
     def _find(self, call: Call) -> Called | NotCallable:
         found = self.processes.get(call.key)
-        if found is None or call.version not in (None, 1):
-            which = "" if call.version is None else f" in version {call.version}"
+        if found is None or call.version not in (None, 1) or call.tag not in (None, found.definition.version_tag):
+            which = f" in version {call.version}" if call.version is not None else f" with the version tag {call.tag}" if call.tag else ""
             return NotCallable(f"expected the process {call.key}{which}, found none that is deployed")
         return Called(found.id, found.definition)
 

@@ -82,6 +82,7 @@ CAMUNDA_SAYS: dict[str, list[bytes]] = {
         call('calledElement="p2" camunda:calledElementBinding="deployment"'),
         call('calledElement="p2" camunda:sameDeployment="true"'),
     ],
+    "tag of a version": [process('camunda:versionTag="1"')],
     "variables into a call": [call(inside='<camunda:in variables="all"/>')],
     "variables out of a call": [call(inside='<camunda:out variables="all"/>')],
     "business key of a call": [call(inside='<camunda:in businessKey="${number}"/>')],
@@ -127,6 +128,9 @@ ZEEBE_SAYS: dict[str, bytes] = {
         "",
         f'<zeebe:calledElement processId="p2" bindingType="deployment" {NOTHING}/>',
     ),
+    "tag of a version": process("").replace(
+        b"<startEvent", b'<extensionElements><zeebe:versionTag value="1"/></extensionElements><startEvent'
+    ),
     "variables into a call": call("", '<zeebe:calledElement processId="p2" propagateAllChildVariables="false"/>'),
     "variables out of a call": call("", '<zeebe:calledElement processId="p2" propagateAllParentVariables="false"/>'),
 }
@@ -146,10 +150,6 @@ REPORTED: dict[str, list[bytes]] = {
     "who may start": [process('camunda:candidateStarterUsers="ada" camunda:candidateStarterGroups="g"')],
     "in the task list": [process('camunda:isStartableInTasklist="false"')],
     "retention": [process('camunda:historyTimeToLive="P1D"')],
-    "tags of versions": [
-        process('camunda:versionTag="1.0"'),
-        process("").replace(b"<startEvent", b'<extensionElements><zeebe:versionTag value="1"/></extensionElements><startEvent'),
-    ],
     "of another tenant": [call('calledElement="p2" camunda:calledElementTenantId="t"')],
     "which variable wakes a condition": [
         around(

@@ -146,9 +146,16 @@ DIALECTS: Sequence[Dialect] = (
         (
             "binding of a call",
             "",
-            "calledElementBinding, calledElementVersion, sameDeployment",
-            "calledElement bindingType",
-            "latest, deployment, version",
+            "calledElementBinding, calledElementVersion, calledElementVersionTag, sameDeployment",
+            "calledElement bindingType, versionTag",
+            "latest, deployment, version, versionTag",
+        ),
+        (
+            "tag of a version",
+            "versionTag",
+            "versionTag",
+            "versionTag value",
+            "what calls that are bound to it mean: the newest that has it",
         ),
         (
             "variables into a call",

@@ -10,7 +10,7 @@ from engine.bpmn.support import Supported, register
 from engine.expressions import Expression, constant
 from engine.expressions.parse import Compiled
 
-BINDINGS = ("latest", "deployment", "version")
+BINDINGS = {"latest": "latest", "deployment": "deployment", "version": "version", "versionTag": "tag"}
 ELSEWHERE = ("caseRef", "variableMappingClass", "variableMappingDelegateExpression")  # what is not here, and what Java maps
 MAPPED = 'source or sourceExpression with target, or variables="all"'
 
@@ -23,7 +23,7 @@ def parse(element: Element, context: Context) -> CallConfig | None:
     zeebe = context.extension(element, "calledElement", ZEEBE)
     process = _zeebe_process(element, zeebe, context) if zeebe is not None else _process(element, context)
     binding = _zeebe_binding(element, zeebe, context) if zeebe is not None else _binding(element, context)
-    version = _version(element, binding, context)
+    version, tag = _version(element, binding, context), _tag(element, zeebe, binding, context)
     inputs, passes, business_key = _inputs(element, context)
     results, returns_all = _results(element, context)
     local, outputs = mappings.inputs(element, context), mappings.outputs(element, context)
@@ -36,7 +36,7 @@ def parse(element: Element, context: Context) -> CallConfig | None:
         returns_all = returns_all or (not outputs and names.flag(zeebe.get("propagateAllChildVariables"), default=True))
     if process is None:
         return None
-    return CallConfig(process, binding, version, local, inputs, passes, business_key, results, returns_all, outputs)
+    return CallConfig(process, binding, version, tag, local, inputs, passes, business_key, results, returns_all, outputs)
 
 
 # ---- which process
@@ -94,7 +94,7 @@ def _zeebe_binding(element: Element, zeebe: Element, context: Context) -> str:
 def _known(element: Element, written: str, context: Context, *, but: tuple[str, ...] = ()) -> str:
     allowed = [binding for binding in BINDINGS if binding not in but]
     if written.strip() in allowed:
-        return written.strip()
+        return BINDINGS[written.strip()]
     context.problem(element, f"{named(element)} has the binding {written!r}", " or ".join(allowed))
     return "latest"
 
@@ -109,6 +109,16 @@ def _version(element: Element, binding: str, context: Context) -> Expression | N
     elif found is not None and found.is_constant and not _is_version(str(found.evaluate({}))):
         context.problem(element, f"{named(element)} calls the version {text!r}", "the number of a version, from 1, or an expression")
     return found
+
+
+def _tag(element: Element, zeebe: Element | None, binding: str, context: Context) -> Expression | None:
+    where = f"the version tag that {named(element)} calls"
+    given = context.attribute(element, "calledElementVersionTag", *CAMUNDA_LIKE) if zeebe is None else zeebe.get("versionTag")
+    if binding != "tag":
+        return None
+    if not (given or "").strip():
+        context.problem(element, f"{named(element)} is bound to a version tag and names none", "the version tag")
+    return context.expression(element, given, where) if zeebe is None else context.zeebe(element, given, where)
 
 
 def _is_version(text: str) -> bool:

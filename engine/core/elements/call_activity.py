@@ -73,6 +73,8 @@ def _call(token: Token, node: Node, names: Names) -> Call:
     match config.binding:
         case "version":
             return Call(key, "version", version_of(config.version, names, node, "not_callable"))
+        case "tag":
+            return Call(key, "tag", tag=as_text(config.tag.evaluate(names)) if config.tag is not None else "")
         case "deployment":
             return Call(key, "deployment", by=token.scope.instance.definition_id)
     return Call(key)

@@ -60,6 +60,7 @@ class ProcessDefinition(Base):
     documentation: Mapped[str] = mapped_column(Text, server_default=text("''"))
     has_none_start: Mapped[bool] = mapped_column(Boolean, server_default=text("true"))
     created_at: Mapped[datetime] = mapped_column(DateTime(timezone=True), server_default=text("baton_clock()"))
+    version_tag: Mapped[str | None] = mapped_column(Text)
 
 
 class Drawing(Base):

@@ -111,3 +111,21 @@ def test_camunda_keeps_what_was_sent_beside_the_outputs_and_zeebe_the_outputs_al
         "note": kept,
         "answer": "new",
     }
+
+
+@pytest.mark.parametrize("sequential", [False, True])
+def test_each_instance_of_a_looped_task_has_inputs_of_its_own(sequential: bool) -> None:
+    mode = "true" if sequential else "false"
+    data = around(
+        f'<userTask id="x"><extensionElements>{IO.replace("${order.customer}", "${line}")}</extensionElements>'
+        f'<multiInstanceLoopCharacteristics isSequential="{mode}" camunda:collection="lines" camunda:elementVariable="line"/></userTask>'
+    )
+    run = World(definition(data)).start("s", lines=["a", "b"], note="old")
+    seen = []
+    for _ in range(2):
+        leaf = run.leaf("x", NewTask)
+        seen.append((run.tokens[leaf.token_id].memory or {})["inputs"]["who"]["value"])
+        run.complete("x", note=seen[-1], who="not kept")
+    assert sorted(seen) == ["a", "b"]
+    assert run.ended == "completed"
+    assert run.final["answer"] == seen[-1] and "who" not in run.final

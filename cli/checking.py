@@ -18,7 +18,7 @@ from engine.bpmn.lint import RULES, advise
 from engine.bpmn.reader import ReadResult, read_files
 from engine.dmn.reader import ENDINGS as DECISIONS
 from engine.dmn.reader import is_decision_file, read_decisions
-from engine.forms.reader import is_form_file, read_forms
+from engine.forms.reader import FormFile, is_form_file, read_forms
 from engine.forms.references import embedded_in_vain
 
 STDIN = "-"
@@ -50,7 +50,9 @@ class Finding:
 @click.option("--apart", is_flag=True, help="Each file is a deployment of its own. Else all of them are one.")
 @click.option("--handler", "handlers", multiple=True, metavar="NAME", help="A handler that workers have: others are warned about.")
 @click.option("--without", multiple=True, metavar="RULE", type=click.Choice(sorted(RULES)), help="Leave out a rule of advice.")
-@click.option("--needs", "shows_needs", is_flag=True, help="What else is needed instead: handlers, topics, called processes, decisions.")
+@click.option(
+    "--needs", "shows_needs", is_flag=True, help="What else is needed instead: handlers, topics, called processes, decisions, forms."
+)
 @as_json
 def check(
     paths: tuple[Path, ...],
@@ -71,14 +73,17 @@ def check(
     good: list[str] = []
     processes: list[ProcessDefinition] = []
     decisions: list[str] = []
+    forms: list[str] = []
     for deployment in deployments:
-        result, tables = _deployed_together(deployment, handlers)
+        result, tables, formed = _deployed_together(deployment, handlers)
         findings += _findings(result, deployment, without)
-        good += [] if result.problems else [*(definition.key for _, definition in result.definitions), *tables]
+        keys = (*(definition.key for _, definition in result.definitions), *tables, *(file.form.key for file in formed))
+        good += () if result.problems else keys
         processes, decisions = [*processes, *(definition for _, definition in result.definitions)], [*decisions, *tables]
+        forms += [name for file in formed for name in (file.form.key, Path(file.name).name)]
     errors = [each for each in findings if each.severity == "error"]
     warnings = [each for each in findings if each.severity == "warning"]
-    needed = needs(processes, decisions, handlers)
+    needed = needs(processes, decisions, handlers, forms)
     if as_json:
         told: dict[str, Sequence[Finding | Need]] = {"problems": errors, "warnings": warnings, "needs": needed}
         click.echo(json.dumps({name: [asdict(each) for each in several] for name, several in told.items()}, indent=2))
@@ -89,8 +94,10 @@ def check(
     click.get_current_context().exit(1 if errors or (strict and warnings) else 0)
 
 
-def _deployed_together(deployment: Sequence[tuple[str, bytes]], handlers: Sequence[str]) -> tuple[ReadResult, list[str]]:
-    """What the readers say of processes, decisions and forms, as one; and the keys of decisions and forms."""
+def _deployed_together(
+    deployment: Sequence[tuple[str, bytes]], handlers: Sequence[str]
+) -> tuple[ReadResult, list[str], Sequence[FormFile]]:
+    """What the readers say of processes, decisions and forms, as one; the keys of the decisions, and the forms."""
     tables, forms = ([file for file in deployment if kind(file[0])] for kind in (is_decision_file, is_form_file))
     models = [file for file in deployment if not is_decision_file(file[0]) and not is_form_file(file[0])]
     read, decided, formed = read_files(models, handlers=frozenset(handlers) or None), read_decisions(tables), read_forms(forms)
@@ -98,7 +105,7 @@ def _deployed_together(deployment: Sequence[tuple[str, bytes]], handlers: Sequen
     embedded = (warning for file, each in read.definitions for warning in embedded_in_vain(each, file))
     warnings = (*read.warnings, *embedded, *decided.warnings, *formed.warnings)
     together = ReadResult(read.definitions, (*problems, *decided.problems, *formed.problems), warnings)
-    return together, [key for _, graph in decided.graphs for key in graph.decisions] + [each.form.key for each in formed.files]
+    return together, [key for _, graph in decided.graphs for key in graph.decisions], formed.files
 
 
 def _files(paths: Sequence[Path]) -> list[tuple[str, bytes]]:

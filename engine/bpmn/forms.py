@@ -23,7 +23,7 @@ _ISO_DATE = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
 
 
 def fields(element: Element, context: Context) -> tuple[FormField, ...]:
-    """The fields in document order. A form kept elsewhere (formKey) is named in a warning by the unread report."""
+    """The fields in document order. A form kept elsewhere: `form_references.py`."""
     data = context.extension(element, "formData")
     if data is None:
         return form_properties.fields(element, context)

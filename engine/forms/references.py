@@ -31,6 +31,15 @@ def references_of(definition: ProcessDefinition) -> Iterator[tuple[Node, FormRef
             yield node, reference
 
 
+def named_by(definition: ProcessDefinition) -> Iterator[tuple[Node, str]]:
+    """The elements that name a form outright, each with its key or its file."""
+    for node, reference in references_of(definition):
+        if reference.file:
+            yield node, reference.file
+        elif reference.key is not None and reference.key.is_constant:
+            yield node, str(reference.key.evaluate({}))
+
+
 def keys_and_files(definition: ProcessDefinition) -> tuple[set[str], set[str]]:
     """The forms that a process names outright, by key and by file; what an expression names is known when it runs."""
     keys = {str(each.key.evaluate({})) for _, each in references_of(definition) if each.key is not None and each.key.is_constant}

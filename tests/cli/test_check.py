@@ -11,6 +11,7 @@ from click.testing import CliRunner, Result
 
 from cli.main import baton
 from tests.bpmn.models import around
+from tests.commands.test_forms import process, titled
 
 MODEL = Path(__file__).parents[2] / "cli" / "samples" / "invoice-approval.bpmn"
 DOCS = str(MODEL.parents[2] / "docs")
@@ -132,3 +133,12 @@ def test_a_file_that_may_not_be_deployed_says_so_among_what_is_needed(folder: Pa
     result = check(folder, "--needs")
     assert result.exit_code == 1
     assert "broken.bpmn:4: error: x: " in result.output
+
+
+def test_a_form_that_is_referred_to_is_needed_until_it_comes_with_the_model(tmp_path: Path) -> None:
+    (tmp_path / "buying.bpmn").write_bytes(process('camunda:formRef="order"'))
+    assert "needs form order: buying fill" in check(tmp_path, "--needs").output
+    (tmp_path / "order.form").write_bytes(titled("What"))
+    assert "needs form" not in check(tmp_path, "--needs").output
+    (tmp_path / "order.form").write_bytes(titled("=what"))
+    assert check(tmp_path).exit_code == 1

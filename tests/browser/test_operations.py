@@ -155,7 +155,7 @@ def test_what_is_said_about_long_java_names_stays_on_the_page(
     model.write_bytes(around(f'<serviceTask id="x" camunda:class="{name}" camunda:made="{name}"/>'))
     olga = open_browser("olga", width=width, color_scheme=scheme)
     olga.goto("/operations/deploy")
-    olga.get_by_label("BPMN and DMN files").set_input_files(model)
+    olga.get_by_label("BPMN, DMN and form files").set_input_files(model)
     olga.get_by_role("button", name="Deploy").click()
     expect(olga.get_by_role("heading", name="1 process deployed")).to_be_visible()
     expect(olga.get_by_text(name).first).to_be_visible()

@@ -42,13 +42,14 @@ class Statements:
     `executed`: how many calls a command has made since it began; BEGIN and the like (`control`) are none.
     """
 
-    __slots__ = ("_known", "_prepared", "connection", "executed")
+    __slots__ = ("_known", "_named", "_prepared", "connection", "executed")
 
     def __init__(self, connection: psycopg.Connection[Any]) -> None:
         self.connection = connection
         self.executed = 0
         self._known: dict[str, Prepared] = {}
         self._prepared = 0  # on the server; one statement may be so for several types of its parameters
+        self._named = 0  # names given so far: none twice, for what was prepared after the driver let go of all is still there
 
     def execute(self, statement: str, parameters: Parameters | None = None) -> Rows:
         """Execute it; raises what psycopg raises."""
@@ -88,7 +89,8 @@ class Statements:
             psycopg.Cursor(self.connection).execute("DEALLOCATE ALL")  # the driver forgets its own by this, too
             self._forget()
         self._prepared += 1
-        return b"baton_%d" % self._prepared
+        self._named += 1
+        return b"baton_%d" % self._named
 
     def _forget(self) -> None:
         """The server knows none of them any more."""

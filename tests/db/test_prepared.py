@@ -115,6 +115,18 @@ def test_what_the_driver_let_go_of_is_prepared_again(conn: psycopg.Connection) -
     assert names(conn) == 1
 
 
+def test_what_is_prepared_after_the_driver_let_go_keeps_its_name_to_itself(conn: psycopg.Connection) -> None:
+    def ask(number: int) -> None:
+        assert cursor_of(conn).execute(f"SELECT {number}").fetchone() == (number,)
+
+    for number in (0, 0, 1, 1, 2, 2, 3):
+        ask(number)
+    conn.execute("DEALLOCATE ALL")
+    ask(3)  # prepared for the first time: the names that the others had are free on the server
+    for number in (0, 1, 2, 3, 4, 4):
+        ask(number)
+
+
 def test_a_command_that_finds_it_gone_in_its_transaction_is_run_again(conn: psycopg.Connection) -> None:
     runs = []
 

@@ -7,7 +7,7 @@ load, judge again, the core, the same write, COMMIT. Never a second optimistic t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
@@ -20,13 +20,16 @@ from engine.commands.audit import Audit, note
 from engine.commands.outcome import Actor, Refusal, Rejected
 from engine.commands.requests import WRITE_REQUEST, Request, encode, is_repeat, recorded, refuse
 from engine.commands.transaction import Connection, transaction
+from engine.core.decisions import calls_ahead as decisions_ahead
 from engine.core.effects import Effects, InvariantBroken
+from engine.core.known import Call, DecisionCall, NeedsDecision, NeedsDefinition
 from engine.core.snapshot import NeedsWholeInstance, Trigger
 from engine.core.values import NeedsVariables
 from engine.db.apply import Change, write
-from engine.db.called import forget
-from engine.db.definitions import DefinitionRefused, asks_the_time
+from engine.db.called import Means, calls_ahead, forget, unknown
+from engine.db.definitions import DefinitionRefused, asks_the_time, compiled
 from engine.db.load import Loaded, lock_case, read_case
+from engine.db.relock import Seen, lock_moved_case
 from engine.failpoints import commit_point
 
 NEVER = datetime.min.replace(tzinfo=UTC)
@@ -45,7 +48,7 @@ class Step:
     `kind`, `leaf_id`: the row that triggers (locks.LEAF). `judge` sees what was loaded and refuses or not; it is asked
     again after the lock. `trigger` tells the core what happened. `outcome` is what a repeat of `request` shall be told.
     `ahead`: the case as it was read earlier, instead of the unlocked read; the write compares its revision all the same.
-    `audit`: a row beside the write, of steps that lock first. `decisions`: those that were looked for on the way.
+    `audit`: a row beside the write, of steps that lock first. `decisions`, `calls`: what was looked for on the way.
     """
 
     kind: str
@@ -60,6 +63,7 @@ class Step:
     ahead: Loaded | None = None
     audit: Audit | None = None
     decisions: Decisions = field(default_factory=dict)
+    calls: Means = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,21 +100,38 @@ def _take(conn: Connection, step: Step) -> Taken | Rejected:
     if refused is not None or loaded is None:
         return refused or Rejected(Refusal.NOT_FOUND)
     try:
-        change = plan(conn, step, loaded)
+        change = plan(conn, step, loaded, look=False)
     except NeedsWholeInstance:
         return _locked(conn, replace(step, whole=True))
     except NeedsVariables:
         return _locked(conn, step, lean=False)
+    except NeedsDefinition as needed:
+        return _locked(conn, step, seen=_seen(conn, loaded, [needed.call]))
+    except NeedsDecision as needed:
+        return _locked(conn, step, seen=_seen(conn, loaded, decisions=needed.calls))
     except DefinitionRefused as refusal:
         return Rejected(Refusal.UNSUPPORTED, str(refusal), problems=refusal.problems, item_id=step.leaf_id)
-    # After a look for decisions an optimistic write that fails would be one `execute` too many.
-    if not change.must_lock_first and not step.decisions:
-        with commit_point(conn, "command.before_commit"):
-            at = write(conn, change)
-        if at is not None:
-            return Taken(loaded, change.effects, at)
-        forget(change.called)
-    return _locked(conn, step)
+    if change.must_lock_first:
+        return _locked(conn, step)
+    with commit_point(conn, "command.before_commit"):
+        at = write(conn, change)
+    if at is not None:
+        return Taken(loaded, change.effects, at)
+    forget(change.called)
+    return _locked(conn, step, seen=_seen(conn, loaded, change.calls))
+
+
+def _seen(conn: Connection, loaded: Loaded, calls: Iterable[Call] = (), decisions: Iterable[DecisionCall] = ()) -> Seen:
+    """What was read without the lock; with what the step calls, and what its process may call besides."""
+    snapshot = loaded.snapshot
+    assert snapshot is not None, "it was planned on"
+    definition = compiled(conn, snapshot.definition_id)
+    return Seen(
+        snapshot.tenant_id,
+        snapshot.revision,
+        unknown(conn, snapshot.tenant_id, dict.fromkeys([*calls, *calls_ahead(definition)])),
+        tuple(dict.fromkeys([*decisions, *decisions_ahead(definition)])),
+    )
 
 
 def _ahead(conn: Connection, step: Step) -> Loaded | None:
@@ -122,10 +143,16 @@ def _ahead(conn: Connection, step: Step) -> Loaded | None:
     return None if any(asks_the_time(conn, definition) for definition in seen) else ahead
 
 
-def _locked(conn: Connection, step: Step, *, lean: bool = True) -> Taken | Rejected:
-    """Lock the root and the leaf, then all over again on what is there now."""
+def _locked(conn: Connection, step: Step, *, lean: bool = True, seen: Seen | None = None) -> Taken | Rejected:
+    """Lock the root and the leaf, then all over again on what is there now. `seen`: no call is left to look or to read by."""
     with transaction(conn):
-        loaded = lock_case(conn, step.kind, step.leaf_id, whole=step.whole, lean=lean)
+        if seen is None:
+            loaded = lock_case(conn, step.kind, step.leaf_id, whole=step.whole, lean=lean)
+        else:
+            locked = lock_moved_case(conn, step.kind, step.leaf_id, seen=seen)
+            step.calls.update(locked.calls)
+            step.decisions.update(locked.decisions)
+            loaded = locked.case
         # Re-check after the lock: what was judged before, if it was, may have changed while we waited.
         refused = step.judge(loaded)
         if refused is not None or loaded is None:
@@ -173,16 +200,17 @@ def _write(conn: Connection, step: Step, loaded: Loaded, change: Change) -> tupl
         if not change.called:
             break
         forget(change.called)
+        step.calls.clear()
         loaded, change = _with_what_it_needs(conn, step, loaded)
     raise InvariantBroken(f"{step.kind} {step.leaf_id}: expected its guards to hold under the root's lock, found them stale")
 
 
-def plan(conn: Connection, step: Step, loaded: Loaded) -> Change:
-    """Ask the core, and make of its answer the write of this step."""
+def plan(conn: Connection, step: Step, loaded: Loaded, *, look: bool = True) -> Change:
+    """Ask the core, and make of its answer the write of this step. Not to `look`: raises for what it calls and is not known."""
     snapshot = loaded.snapshot
     if snapshot is None:
         raise InvariantBroken(f"{step.kind} {step.leaf_id}: expected an instance, found none")
-    answer = ask(conn, snapshot, step.trigger(loaded), now=loaded.now, decisions=step.decisions)
+    answer = ask(conn, snapshot, step.trigger(loaded), now=loaded.now, decisions=step.decisions, calls=step.calls, look=look)
     request, parameters = request_member(step.request, step.outcome(loaded, answer.effects) if step.outcome else None)
     return Change(
         leaf=step.kind,
@@ -192,6 +220,7 @@ def plan(conn: Connection, step: Step, loaded: Loaded) -> Change:
         definition=answer.definition,
         effects=answer.effects,
         called=answer.called,
+        calls=answer.calls,
         actor=step.actor,
         mark=loaded.mark,
         request=request,

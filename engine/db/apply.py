@@ -18,6 +18,7 @@ import psycopg
 
 from engine.bpmn.definition import ProcessDefinition
 from engine.core.effects import Effects, Event, Home, InvariantBroken
+from engine.core.known import Call
 from engine.core.snapshot import Snapshot
 from engine.db.locks import KEYS, TAKE_MESSAGE
 from engine.db.prepared import Statements
@@ -62,6 +63,7 @@ class Change:
     takes_message: UUID | None = None
     start_subscription: UUID | None = None  # which received it, and stays
     called: Mapping[UUID, bool] = field(default_factory=dict)  # definitions that are called; whether as the newest of their key
+    calls: tuple[Call, ...] = ()  # what calls meant them, for a look anew
 
     _statements: tuple[str, ...] | None = None  # composed once the effects are complete
 

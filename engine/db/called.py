@@ -6,13 +6,15 @@ What is remembered may no longer be true: the writing statement takes every call
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 from uuid import UUID
 
 import psycopg
 
+from engine.bpmn.definition import CallConfig, ProcessDefinition
 from engine.core.known import Call, Called, NotCallable
+from engine.core.reading import as_text
 from engine.db.definitions import KEPT, DefinitionRefused, compiled, keep_row, unread
 from engine.db.session import cursor_of
 
@@ -21,23 +23,61 @@ _known: dict[_Place, UUID] = {}
 
 # As for a start: the newest version; one that is being deleted only when there is no other. Bound to a deployment: the newest
 # that there was when the caller's was deployed, so that what a deployment left unchanged counts.
-_FIND = """
-SELECT d.id, d.version, d.status, d.xml, d.resource_name FROM process_definition d
-WHERE d.tenant_id = %(tenant_id)s AND d.key = %(key)s AND (%(version)s::int IS NULL OR d.version = %(version)s)
-  AND (%(tag)s::text IS NULL OR d.version_tag = %(tag)s)
-  AND (%(by)s::uuid IS NULL OR d.created_at <= (SELECT b.created_at FROM process_definition b WHERE b.id = %(by)s))
-ORDER BY d.status = 'deleting', d.version DESC LIMIT 1
+FIND = """
+SELECT u.number - 1 AS place, f.id, f.version, f.status, f.xml, f.resource_name
+FROM unnest(%(called_keys)s::text[], %(called_versions)s::int[], %(called_tags)s::text[], %(called_bys)s::uuid[])
+  WITH ORDINALITY AS u (key, version, tag, by, number)
+CROSS JOIN LATERAL (
+  SELECT d.* FROM process_definition d
+  WHERE d.tenant_id = %(tenant_id)s AND d.key = u.key AND (u.version IS NULL OR d.version = u.version)
+    AND (u.tag IS NULL OR d.version_tag = u.tag)
+    AND (u.by IS NULL OR d.created_at <= (SELECT b.created_at FROM process_definition b WHERE b.id = u.by))
+  ORDER BY d.status = 'deleting', d.version DESC LIMIT 1
+) AS f ORDER BY u.number LIMIT cardinality(%(called_keys)s)
 """
 
 
-def called(conn: psycopg.Connection[Any], tenant_id: str, call: Call) -> Called | NotCallable:
-    """The definition that `call` means, by memory if this process has called it before, else read now."""
-    place = _place(conn, tenant_id, call)
-    known = _known.get(place)
-    if known is not None:
-        return Called(known, compiled(conn, known))
-    params = {"tenant_id": tenant_id, "key": call.key, "version": call.version, "tag": call.tag, "by": call.by}
-    row = cursor_of(conn).execute(_FIND, params).fetchone()
+Means = dict[Call, Called | NotCallable]
+
+
+def called(conn: psycopg.Connection[Any], tenant_id: str, call: Call, ahead: Iterable[Call] = ()) -> Means:
+    """What `call` means, by memory if this process has called it before, else read now; then `ahead` is found by the same look."""
+    if (known := _known.get(_place(conn, tenant_id, call))) is not None:
+        return {call: Called(known, compiled(conn, known))}
+    calls = tuple(dict.fromkeys([call, *unknown(conn, tenant_id, ahead)]))
+    return found(conn, tenant_id, calls, cursor_of(conn).execute(FIND, {"tenant_id": tenant_id, **asked(calls)}).fetchall())
+
+
+def unknown(conn: psycopg.Connection[Any], tenant_id: str, calls: Iterable[Call]) -> tuple[Call, ...]:
+    """Those that this process does not know the meaning of."""
+    return tuple(call for call in calls if _place(conn, tenant_id, call) not in _known)
+
+
+def calls_ahead(definition: ProcessDefinition) -> Iterator[Call]:
+    """The processes that a process names outright in their newest versions."""
+    for node in definition.nodes.values():
+        config = node.config
+        if isinstance(config, CallConfig) and config.binding == "latest" and config.process.is_constant:
+            yield Call(as_text(config.process.evaluate({})))
+
+
+def asked(calls: Sequence[Call]) -> dict[str, Any]:
+    """The parameters of FIND, without the tenant."""
+    return {
+        "called_keys": [call.key for call in calls],
+        "called_versions": [call.version for call in calls],
+        "called_tags": [call.tag for call in calls],
+        "called_bys": [call.by for call in calls],
+    }
+
+
+def found(conn: psycopg.Connection[Any], tenant_id: str, calls: Sequence[Call], rows: Iterable[Sequence[Any]]) -> Means:
+    """What FIND found, remembered."""
+    by_place = {row[0]: row[1:] for row in rows}
+    return {call: _meaning(conn, tenant_id, call, by_place.get(place)) for place, call in enumerate(calls)}
+
+
+def _meaning(conn: psycopg.Connection[Any], tenant_id: str, call: Call, row: Sequence[Any] | None) -> Called | NotCallable:
     if row is None:
         which = f" in version {call.version}" if call.version is not None else f" with the version tag {call.tag}" if call.tag else ""
         return NotCallable(f"expected the process {call.key}{which}, found none that is deployed")
@@ -53,7 +93,7 @@ def called(conn: psycopg.Connection[Any], tenant_id: str, call: Call) -> Called 
     if call.binding != "tag":  # no write compares whether a newer version has the tag by now
         if len(_known) >= KEPT:
             _known.clear()
-        _known[place] = definition_id
+        _known[_place(conn, tenant_id, call)] = definition_id
     return Called(definition_id, definition)
 
 

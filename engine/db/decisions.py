@@ -7,7 +7,7 @@ there were when it looked.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from threading import Lock
 from typing import Any
 from uuid import UUID
@@ -29,9 +29,9 @@ _MEMBERS = (
 )
 _ONE = f"SELECT f.key, f.version, f.resource_name, f.xml, ({_MEMBERS}) FROM decision_definition f WHERE f.id = %(id)s"
 # The newest of the versions that a call allows. What this process has read before comes without its text.
-_FIND = f"""
-SELECT u.number - 1, f.id, f.version, f.resource_name, CASE WHEN NOT f.id = ANY (%(kept)s) THEN f.xml END,
-  CASE WHEN NOT f.id = ANY (%(kept)s) THEN ({_MEMBERS}) END
+FIND = f"""
+SELECT u.number - 1 AS place, f.id, f.version, f.resource_name, CASE WHEN NOT f.id = ANY (%(kept)s) THEN f.xml END AS xml,
+  CASE WHEN NOT f.id = ANY (%(kept)s) THEN ({_MEMBERS}) END AS members
 FROM unnest(%(keys)s::text[], %(versions)s::int[], %(tags)s::text[], %(bys)s::uuid[]) WITH ORDINALITY AS u (key, version, tag, by, number)
 CROSS JOIN LATERAL (
   SELECT d.* FROM decision_definition d WHERE d.tenant_id = %(tenant_id)s AND d.key = u.key
@@ -46,21 +46,33 @@ def decided(
     conn: psycopg.Connection[Any], tenant_id: str, calls: Sequence[DecisionCall]
 ) -> Mapping[DecisionCall, Decidable | NotDecidable]:
     """The decision that each call means, or why there is none."""
+    asked, kept = asking(calls)
+    return found(calls, kept, cursor_of(conn).execute(FIND, {"tenant_id": tenant_id, **asked}).fetchall())
+
+
+Kept = Mapping[UUID, Decidable | NotDecidable]
+
+
+def asking(calls: Sequence[DecisionCall]) -> tuple[dict[str, Any], Kept]:
+    """The parameters of FIND, without the tenant; and what comes without its text, which other threads may drop meanwhile."""
     with _turning:
-        kept = dict(_kept)  # a copy: what other threads drop meanwhile came without its text
-    params = {
-        "tenant_id": tenant_id,
+        kept = dict(_kept)
+    return {
         "keys": [call.key for call in calls],
         "versions": [call.version for call in calls],
         "tags": [call.tag for call in calls],
         "bys": [call.by for call in calls],
         "kept": list(kept),
         "limit": len(calls),
-    }
-    found: dict[DecisionCall, Decidable | NotDecidable] = {call: _missing(call) for call in calls}
-    for place, row_id, version, resource, xml, members in cursor_of(conn).execute(_FIND, params).fetchall():
-        found[calls[place]] = kept.get(row_id) or _compiled(row_id, calls[place].key, version, resource, xml, members)
-    return found
+    }, kept
+
+
+def found(calls: Sequence[DecisionCall], kept: Kept, rows: Iterable[Sequence[Any]]) -> dict[DecisionCall, Decidable | NotDecidable]:
+    """What FIND found, for each call."""
+    meant: dict[DecisionCall, Decidable | NotDecidable] = {call: _missing(call) for call in calls}
+    for place, row_id, version, resource, xml, members in rows:
+        meant[calls[place]] = kept.get(row_id) or _compiled(row_id, calls[place].key, version, resource, xml, members)
+    return meant
 
 
 def graph_of(conn: psycopg.Connection[Any], row_id: UUID) -> DecisionGraph | NotDecidable:

@@ -64,12 +64,12 @@ def read_case(conn: psycopg.Connection[Any], kind: str, leaf_id: UUID, *, whole:
 
     `lean`: large variables of a narrow snapshot are left in the database (`engine.core.values.Later`).
     """
-    return _one(cursor_of(conn).execute(_READ, (kind, leaf_id, whole, lean)).fetchone(), kind, leaf_id, whole)
+    return case_in(cursor_of(conn).execute(_READ, (kind, leaf_id, whole, lean)).fetchone(), kind, leaf_id, whole)
 
 
 def lock_case(conn: psycopg.Connection[Any], kind: str, leaf_id: UUID, *, whole: bool = False, lean: bool = False) -> Loaded | None:
     """Lock the root, then the leaf, then read. Inside a transaction that the caller opened."""
-    return _one(cursor_of(conn).execute(_LOCK, (kind, leaf_id, whole, lean)).fetchone(), kind, leaf_id, whole)
+    return case_in(cursor_of(conn).execute(_LOCK, (kind, leaf_id, whole, lean)).fetchone(), kind, leaf_id, whole)
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +109,7 @@ def lock_delivery(conn: psycopg.Connection[Any], job_id: UUID, *, whole: bool = 
     if row is None or row[0] is None:
         return None
     document = row[0]
-    case = _one((document["case"],), "job", job_id, whole)
+    case = case_in((document["case"],), "job", job_id, whole)
     if case is None:
         return None
     return Delivery(case, _waiting(document["subscription"]), _stored(document["message"]))
@@ -165,7 +165,7 @@ def lock_reception(conn: psycopg.Connection[Any], job_id: UUID, receiver: UUID |
         return None
     found = row[0]
     subscription = found["subscription"] and UUID(found["subscription"])
-    case = None if subscription is None else _one((found["case"],), "subscription", subscription, whole)
+    case = None if subscription is None else case_in((found["case"],), "subscription", subscription, whole)
     definition = found["definition_id"] and UUID(found["definition_id"])
     now = datetime.fromisoformat(found["now"])
     return Reception(found["job"], now, case, subscription, found["element_id"], definition, found["definition_status"])
@@ -227,7 +227,7 @@ def load_batch(conn: psycopg.Connection[Any], job_ids: Sequence[UUID]) -> dict[U
     found: dict[UUID, Work] = {}
     unread: dict[UUID, frozenset[str]] = {}  # jobs with the names of what they shall not see
     for row in cursor_of(conn).execute(_BATCH, (True, list(job_ids))).fetchall():
-        ahead = _one((row[-1],), "job", row[0], False)
+        ahead = case_in((row[-1],), "job", row[0], False)
         seen, hidden = _seen(ahead)
         if any(isinstance(variable, Later) for variable in seen.values()):
             unread[row[0]] = hidden
@@ -235,7 +235,7 @@ def load_batch(conn: psycopg.Connection[Any], job_ids: Sequence[UUID]) -> dict[U
             found[row[0]] = _work(row, ahead, seen)
     if unread:
         for row in cursor_of(conn).execute(_BATCH, (False, list(unread))).fetchall():
-            ahead = _one((row[-1],), "job", row[0], False)
+            ahead = case_in((row[-1],), "job", row[0], False)
             seen, _ = _seen(ahead)
             found[row[0]] = _work(row, ahead, {name: variable for name, variable in seen.items() if name not in unread[row[0]]})
     return found
@@ -289,7 +289,8 @@ def _seen(ahead: Loaded | None) -> tuple[dict[str, Variable], frozenset[str]]:
 # ---- documents into values
 
 
-def _one(row: Sequence[Any] | None, kind: str, leaf_id: UUID, whole: bool) -> Loaded | None:
+def case_in(row: Sequence[Any] | None, kind: str, leaf_id: UUID, whole: bool) -> Loaded | None:
+    """The case in the document of a read; None if there is none."""
     if row is None or row[0] is None:
         return None
     document = row[0]

@@ -261,6 +261,7 @@ FUNCTIONS: Mapping[str, tuple[Level, ...]] = {
     "baton_lock_forms": (Level.DEPLOYMENT,),
     "baton_lock_gathering": (Level.DEFINITION,),
     "baton_lock_keys": (Level.KEYS,),
+    "baton_lock_moved_case": (Level.ROOT, Level.LEAF),
     "baton_lock_reception": (Level.ROOT, Level.DEFINITION, Level.LEAF),
     "baton_lock_subscription_keys": (Level.KEYS,),
     "baton_open_subscriptions": (Level.KEYS,),

@@ -114,13 +114,16 @@
       return;
     }
     if (answer.headers.get("ETag")) tags.set(address, answer.headers.get("ETag"));
-    Idiomorph.morph(part, html.trim(), { morphStyle: "outerHTML", ignoreActiveValue: true });
+    Idiomorph.morph(part, html.trim(), { morphStyle: "outerHTML", ignoreActiveValue: true, callbacks: { beforeNodeMorphed: sentByServer } });
     const fresh = document.getElementById(id);
     if (fresh) htmx.process(fresh);
     const total = fresh && fresh.dataset.liveCount;
     const count = document.getElementById("list-count");
     if (total && count) count.textContent = total;
   }
+
+  // The state and its Pause button are this script's, also where they stand in a part: the server sends them hidden.
+  const sentByServer = (old) => !(state && old === state);
 
   // Never under the cursor of someone typing, an open menu, or a sentence that was just said in a row.
   function busy(part) {

@@ -11,6 +11,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page, expect
 
+from engine.commands.cancel import cancel_instance
 from engine.commands.external_tasks import acquire_external_tasks
 from tests.bpmn.models import around
 from tests.web.decisions import cooked, dinner
@@ -84,6 +85,18 @@ def test_a_lease_counts_down_without_a_network_and_stands_still_while_paused(ope
     assert words.inner_text() == still
     live = "element => Boolean(element.closest('[aria-live], [role=status], [role=timer], [role=log]'))"
     assert not words.evaluate(live), "the seconds are not announced"
+
+
+def test_the_head_of_a_case_follows_what_happens_and_keeps_its_pause_button(open_browser: Open, committed_db: psycopg.Connection) -> None:
+    deployed(committed_db, "order-fulfilment")
+    case = started(committed_db, "order-fulfilment", business_key="ORD-1")
+    olga = open_browser("olga")
+    olga.goto(f"/operations/instances/{case}")
+    expect(olga.locator("[data-live-words]")).to_have_text("Live")
+    cancel_instance(committed_db, case, actor=OLGA, reason="a mistake", request_id=None)
+    expect(olga.locator("h1")).to_contain_text("Cancelled")
+    olga.get_by_role("button", name="Pause").click()
+    expect(olga.get_by_role("button", name="Go on")).to_have_attribute("aria-pressed", "true")
 
 
 def test_marks_on_a_diagram_follow_what_happens_without_a_reload(open_browser: Open, committed_db: psycopg.Connection) -> None:

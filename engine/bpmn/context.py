@@ -236,6 +236,11 @@ def _names_in(element: Element) -> str:
     return f", with its {', '.join(named[:MAX_NAMED])}{more}" if named else ""
 
 
+def in_order(problems: list[Problem]) -> list[Problem]:
+    """Each once, by line."""
+    return sorted(dict.fromkeys(problems), key=lambda problem: (problem.line or 0, problem.element_id or "", problem.what))
+
+
 def nearest_id(element: Element) -> str | None:
     """The id of the element, or of the nearest one around it that has one."""
     around: Element | None = element

@@ -26,7 +26,6 @@ ENVIRONMENT = {
 LONGEST = 400
 LONGEST_TEST = 450
 LONGER = {
-    "engine/bpmn/reader.py": (460, "one pass over a file's scopes; its parts share the problems found"),
     "engine/core/run.py": (440, "one class: the moves on one advance, which call one another"),
     "engine/db/acquire.py": (440, "every SKIP LOCKED in one file, by rule"),
     "cli/bench/raw_command.py": (400, "taken unchanged"),

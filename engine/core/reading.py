@@ -16,6 +16,8 @@ from engine.expressions import Expression
 from engine.expressions.values import Scope as Evaluation
 from engine.expressions.values import text
 
+NORMAL_PRIORITY = 5
+
 
 def text_of(expression: Expression | None, names: Names) -> str:
     """One line of text; nothing for null or no expression."""
@@ -71,6 +73,13 @@ def number_of(expression: Expression | None, names: Names, what: str, *, default
     raise CannotGoOn("expression", f"expected {what} from 0 to {largest}, found {value!r}")
 
 
+def priority_of_work(run: Run, token: Token, expression: Expression | None) -> int:
+    """0 to 9, of a job or an external task."""
+    if expression is None:
+        return NORMAL_PRIORITY
+    return number_of(expression, run.names(token.scope), "a priority", default=NORMAL_PRIORITY, largest=9)
+
+
 def version_of(expression: Expression | None, names: Names, node: Node, kind: str) -> int:
     """The number of a version; `kind` of the incident where it is none."""
     value = expression.evaluate(names) if expression is not None else None
@@ -113,6 +122,11 @@ def typed_inputs(values: Mapping[str, Any]) -> dict[str, Variable]:
         except TypeError as error:
             raise CannotGoOn("expression", f"input {name}: {error}") from error
     return inputs
+
+
+def brought(stored: Mapping[str, Mapping[str, Any]]) -> dict[str, Variable]:
+    """What `carried` made, as variables again."""
+    return {name: Variable(each["type"], each["value"]) for name, each in stored.items()}
 
 
 def carried(inputs: Mapping[str, Variable]) -> dict[str, dict[str, Any]]:

@@ -26,7 +26,9 @@ from engine.core.effects import (
     NewTask,
     NewThrow,
 )
+from engine.core.elements.user_task import INPUTS
 from engine.core.known import Call, Called, Decidable, DecisionCall, Known, NeedsDecision, NeedsDefinition, NotCallable, NotDecidable
+from engine.core.reading import brought
 from engine.core.snapshot import (
     ExecutionState,
     InstanceState,
@@ -95,6 +97,12 @@ class Case:
             found = {**scope.variables, **found}
             scope = self._around(scope)
         return {name: native(variable) for name, variable in found.items()}
+
+    def seen_by(self, leaf: NewTask | NewJob | NewExternalTask) -> dict[str, Any]:
+        """What a form or a handler sees: its inputs, over the variables."""
+        holder = (self.tokens[leaf.token_id].memory or {}) if isinstance(leaf, NewTask) else leaf.payload
+        inputs = brought(holder.get(INPUTS, {}))
+        return self.visible(leaf.token_id) | {name: native(variable) for name, variable in inputs.items()}
 
     def process_variables(self) -> Mapping[str, Variable]:
         """Those of the root's process scope; of a case that has ended, what they were last."""

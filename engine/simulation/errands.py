@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
+from engine.core.reading import brought
 from engine.core.values import Variable
 from engine.simulation.case import Case
 from engine.simulation.starts import Deployed, Start
@@ -55,4 +56,4 @@ class Stored:
 
 def thrown_by(payload: Mapping[str, Any]) -> dict[str, Variable]:
     """The variables of a throw, as its job carries them."""
-    return {name: Variable(each["type"], each["value"]) for name, each in payload["variables"].items()}
+    return brought(payload["variables"])

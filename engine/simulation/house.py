@@ -20,10 +20,10 @@ from engine.core.timers import due
 from engine.dmn.reader import is_decision_file, read_decisions
 from engine.expressions import ExpressionError
 from engine.forms.reader import is_form_file, read_forms
-from engine.simulation.case import Case, Leaf
+from engine.simulation.case import Case
 from engine.simulation.errands import Thrown
 from engine.simulation.starts import Deployed, events_of, starts_of
-from engine.simulation.works import NotPossible, Works, accepted, listed
+from engine.simulation.works import NotPossible, Works, accepted, kind_of, listed
 
 MOST_MOMENTS = 2_000  # at which something is due, on the way of one step of the clock
 
@@ -108,14 +108,13 @@ class House(Works):
         self._throw_signal(name, accepted(variables), self._waiting_for(name), ())
         self.settle()
 
-    def retry(self, case: Case, leaf: Leaf) -> None:
+    def retry(self, case: Case, leaf: NewIncident | NewJob | NewExternalTask) -> None:
         """What rests beside an incident tries again."""
         if isinstance(leaf, NewIncident):
             self._happen(case, Retried(leaf.token_id))
         else:
             del case.failed[leaf.id]
-            what = "external_task" if isinstance(leaf, NewExternalTask) else "job"
-            self._tell(case, [self._event(case, leaf, f"{what}_retried", {}), self._event(case, leaf, "incident_resolved", {})])
+            self._tell(case, [self._event(case, leaf, f"{kind_of(leaf)}_retried", {}), self._event(case, leaf, "incident_resolved", {})])
         self.settle()
 
     def cancel(self, case: Case, reason: str = "") -> None:

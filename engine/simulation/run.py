@@ -11,7 +11,6 @@ from typing import Any
 
 from engine.bpmn.definition import none_start
 from engine.core.effects import NewExternalTask, NewIncident, NewJob, NewTask
-from engine.core.values import Variable, native
 from engine.simulation.case import Case
 from engine.simulation.finding import find, of
 from engine.simulation.house import House
@@ -179,7 +178,7 @@ class Task:
     @property
     def variables(self) -> Mapping[str, Any]:
         """What a form of the task would see."""
-        return self._case.visible(self._task.token_id)
+        return self._case.seen_by(self._task)
 
 
 class Job:
@@ -210,5 +209,4 @@ class Job:
     @property
     def sees(self) -> Mapping[str, Any]:
         """The variables and the inputs that a handler gets."""
-        inputs = {name: native(Variable(each["type"], each["value"])) for name, each in self._work.payload.get("inputs", {}).items()}
-        return {**self._case.visible(self._work.token_id), **inputs}
+        return self._case.seen_by(self._work)

@@ -121,9 +121,8 @@ class Works:
 
     def _handle(self, case: Case, work: NewJob | NewExternalTask) -> None:
         """What the handler raises besides BpmnError is the author's to see."""
-        inputs = {name: native(Variable(each["type"], each["value"])) for name, each in work.payload.get("inputs", {}).items()}
         try:
-            result = self.handlers[work.topic]({**case.visible(work.token_id), **inputs})
+            result = self.handlers[work.topic](case.seen_by(work))
         except BpmnError as error:
             self._throw(case, work, error.code, error.message, error.variables)
             return
@@ -249,7 +248,7 @@ class Works:
         return found if found is not None and there else NotDecidable(f"expected the decision {call.key}, found none that is deployed so")
 
     def _return(self, case: Case, work: NewJob | NewExternalTask, variables: Mapping[str, Any]) -> None:
-        self._happen(case, Completed(work.token_id, accepted(variables), f"{_kind(work)}_completed"), work)
+        self._happen(case, Completed(work.token_id, accepted(variables), f"{kind_of(work)}_completed"), work)
 
     def _throw(self, case: Case, work: NewJob | NewExternalTask, code: str, message: str, variables: Mapping[str, Any]) -> None:
         try:
@@ -259,7 +258,7 @@ class Works:
 
     def _fail(self, case: Case, work: NewJob | NewExternalTask, error: str, kind: str) -> None:
         case.failed[work.id] = error
-        failed = self._event(case, work, f"{_kind(work)}_failed", {"error": error})
+        failed = self._event(case, work, f"{kind_of(work)}_failed", {"error": error})
         self._tell(case, [failed, self._event(case, work, "incident_opened", {"kind": kind, "message": error})])
 
     def _happen(self, case: Case, trigger: Trigger, leaf: Leaf | None = None, because: Event | None = None) -> None:
@@ -303,7 +302,7 @@ class Works:
         return UUID(int=next(self._ids))
 
 
-def _kind(work: NewJob | NewExternalTask) -> str:
+def kind_of(work: NewJob | NewExternalTask) -> str:
     return "external_task" if isinstance(work, NewExternalTask) else "job"
 
 

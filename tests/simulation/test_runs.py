@@ -91,6 +91,13 @@ def test_what_is_not_open_is_said_with_what_is(process: Fixture):
     assert run.status == "cancelled" and run.waiting == []
 
 
+def test_a_form_sees_the_inputs_of_its_task_over_the_variables(process: Fixture, tmp_path: Path):
+    mapped = '<camunda:inputOutput><camunda:inputParameter name="total">${amount * 2}</camunda:inputParameter></camunda:inputOutput>'
+    (tmp_path / "m.bpmn").write_bytes(around(f'<userTask id="x"><extensionElements>{mapped}</extensionElements></userTask>'))
+    run = process(tmp_path / "m.bpmn").start(amount=4, total=0)
+    assert run.task("x").variables == {"amount": 4, "total": 8}
+
+
 def test_called_processes_are_part_of_the_run(process: Fixture):
     run = process("../models/an_order_calls_a_check.bpmn").start("o-1", amount=70, positions=["lamp", "desk"])
     assert (run.variables["total"], run.tasks) == (140, ["look"])

@@ -4,28 +4,23 @@ from typing import cast
 
 from engine.bpmn.definition import ContinuationConfig, Node
 from engine.core.effects import NewJob
-from engine.core.reading import number_of
+from engine.core.reading import priority_of_work
 from engine.core.registry import Behaviour, register
 from engine.core.run import Run
 from engine.core.snapshot import Continued
 from engine.core.state import Token
 
-NORMAL_PRIORITY = 5
-
 
 class Continuation(Behaviour):
     def enter(self, run: Run, token: Token, node: Node) -> None:
         config = cast(ContinuationConfig, node.config)
-        priority = NORMAL_PRIORITY
-        if config.priority is not None:
-            priority = number_of(config.priority, run.names(token.scope), "a priority", default=NORMAL_PRIORITY, largest=9)
         job = NewJob(
             run.new_id(),
             "continue",
             "",
             token.id,
             node.id,
-            priority=priority,
+            priority=priority_of_work(run, token, config.priority),
             max_attempts=config.max_attempts,
             retry=config.retry,
             lock_first=True,

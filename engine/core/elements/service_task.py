@@ -13,14 +13,12 @@ from engine.core.data import made, outward
 from engine.core.decisions import decide
 from engine.core.deliveries import task_delivery
 from engine.core.effects import NewExternalTask, NewJob
-from engine.core.reading import carried, inputs_of, number_of, typed_inputs
+from engine.core.reading import carried, inputs_of, priority_of_work, typed_inputs
 from engine.core.registry import register
 from engine.core.run import CannotGoOn, Run
 from engine.core.snapshot import Completed
 from engine.core.state import Token
 from engine.core.values import Variable, typed
-
-NORMAL_PRIORITY = 5
 
 
 class ServiceTask(Activity):
@@ -47,9 +45,7 @@ class ServiceTask(Activity):
             payload["inputs"] = carried(typed_inputs(inputs_of(run, token, config.inputs)))
         if config.headers:
             payload["headers"] = dict(config.headers)
-        priority = NORMAL_PRIORITY
-        if config.priority is not None:
-            priority = number_of(config.priority, run.names(token.scope), "a priority", default=NORMAL_PRIORITY, largest=9)
+        priority = priority_of_work(run, token, config.priority)
         if config.work == "external":
             task = NewExternalTask(
                 run.new_id(),

@@ -10,7 +10,7 @@ from engine.bpmn.definition import Node, UserTaskConfig
 from engine.core.activity import Activity
 from engine.core.data import made
 from engine.core.effects import NewTask
-from engine.core.reading import carried, date_of, inputs_of, many_of, number_of, one_of, text_of, typed_inputs
+from engine.core.reading import brought, carried, date_of, inputs_of, many_of, number_of, one_of, text_of, typed_inputs
 from engine.core.registry import register
 from engine.core.run import Run
 from engine.core.snapshot import Completed
@@ -52,7 +52,7 @@ class UserTask(Activity):
     def result(self, run: Run, token: Token, node: Node, trigger: Completed) -> Mapping[str, Variable]:
         """What was sent, and what the outputs make of it; what has the name of an input ends with the task."""
         config = cast(UserTaskConfig, node.config) or UserTaskConfig()
-        own = {name: Variable(each["type"], each["value"]) for name, each in (token.memory or {}).get(INPUTS, {}).items()}
+        own = brought((token.memory or {}).get(INPUTS, {}))
         outputs = made(run, token.scope, node, config.outputs, {**own, **trigger.variables})
         kept = {name: each for name, each in trigger.variables.items() if name not in own} if config.keeps else {}
         return {**kept, **outputs}

@@ -13,13 +13,12 @@ from itertools import pairwise
 from engine.bpmn import names
 from engine.bpmn.context import Context, named
 from engine.bpmn.definition import PART, ContinuationConfig, Flow, Node, ServiceTaskConfig
+from engine.bpmn.kinds import GATEWAYS
 from engine.bpmn.listeners import Step, of_element, of_flow, of_process
 from engine.bpmn.names import BATON, CAMUNDA_LIKE, Element
-from engine.bpmn.retries import parse_retry
+from engine.bpmn.retries import retry_of
 from engine.bpmn.structure import Structure
-from engine.bpmn.times import TimerError
 
-GATEWAYS = frozenset({"exclusive_gateway", "inclusive_gateway", "parallel_gateway", "complex_gateway", "event_based_gateway"})
 JOINS = GATEWAYS - {"exclusive_gateway", "event_based_gateway"}
 BEFORE, AFTER = ("asyncBefore", "async"), ("asyncAfter", "asyncLeave")
 
@@ -102,14 +101,8 @@ def _tag(element: Element, name: str) -> str | None:
 def _retried(element: Element, context: Context) -> ContinuationConfig:
     cycle = context.extension(element, "failedJobRetryTimeCycle")
     priority = context.expression(element, context.attribute(element, "jobPriority"), f"the priority of {named(element)}")
-    if cycle is None or not names.text(cycle).strip():
-        return ContinuationConfig(priority=priority)
-    try:
-        retry = parse_retry(names.text(cycle))
-    except TimerError as error:
-        context.problem(element, f"the retries of {named(element)} cannot be read: {error}", "R3/PT5M, or a list such as PT1M,PT5M,PT30M")
-        return ContinuationConfig(priority=priority)
-    return ContinuationConfig(retry.text, retry.attempts, priority)
+    retry = retry_of(element, names.text(cycle) if cycle is not None else None, named(element), context)
+    return ContinuationConfig(priority=priority) if retry is None else ContinuationConfig(retry.text, retry.attempts, priority)
 
 
 # ---- between the nodes
@@ -184,8 +177,3 @@ def _link(
 
 def _flow(source: str, target: str) -> Flow:
     return Flow(f"{source}-to-{target}", source, target)
-
-
-def is_between(node: Node) -> bool:
-    """Whether a node stands in no file."""
-    return PART in node.id

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from engine.bpmn import names
+from engine.bpmn import names, stand_ins
 from engine.bpmn.context import MAX_NAME, Context, named
 from engine.bpmn.mappings import Mappings
 from engine.bpmn.names import CAMUNDA_LIKE, Element
@@ -22,15 +22,11 @@ def fields(element: Element, context: Context) -> Mappings:
         text, expression = _given(child, TEXT), _given(child, EXPRESSION)
         if expression is None:
             found[name] = constant(text)
-        elif (
-            value := context.expression(child, expression, f"the field {name!r} of {named(element)}", instead=_variable(element, name))
-        ) is not None:
+            continue
+        where, instead = f"the field {name!r} of {named(element)}", stand_ins.name_of(element, name)
+        if (value := context.expression(child, expression, where, instead=instead)) is not None:
             found[name] = value
     return tuple(found.items())
-
-
-def _variable(element: Element, name: str) -> str:
-    return f"{element.get('id')}.{name}"
 
 
 def _given(field: Element, ways: tuple[str, str]) -> str | None:

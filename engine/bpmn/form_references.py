@@ -13,9 +13,9 @@ from engine.bpmn.context import MAX_NAME, Context, named
 from engine.bpmn.definition import FormReference
 from engine.bpmn.names import BPMN, ZEEBE, Element
 from engine.bpmn.noted import note
+from engine.bpmn.parts import BINDINGS
 from engine.expressions import constant
 
-BINDINGS = {"latest": "latest", "deployment": "deployment", "version": "version", "versionTag": "tag"}
 OF_A_FILE, EMBEDDED = "camunda-forms:deployment:", "camunda-forms:bpmn:"
 _KEY = re.compile(r"[\w-][\w. -]*")
 

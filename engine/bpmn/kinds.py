@@ -7,6 +7,8 @@ from engine.bpmn.definition import ScriptConfig, ServiceTaskConfig
 from engine.bpmn.names import Element
 from engine.bpmn.support import Supported
 
+GATEWAYS = frozenset({"exclusive_gateway", "inclusive_gateway", "parallel_gateway", "complex_gateway", "event_based_gateway"})
+CHOOSING = frozenset({"exclusive_gateway", "inclusive_gateway"})  # between their flows, by conditions
 BOUND = {"task": "service_task", "intermediate_throw_event": "send_task", "end_event": "send_task"}  # where work is bound to them
 
 

@@ -25,11 +25,10 @@ from engine.bpmn.definition import (
     event_of,
     events_in,
 )
+from engine.bpmn.kinds import CHOOSING, GATEWAYS
 from engine.bpmn.misspelled import misspelled
 from engine.bpmn.xml import parse_xml
 
-GATEWAYS = ("exclusive_gateway", "inclusive_gateway", "parallel_gateway", "complex_gateway", "event_based_gateway")
-CHOOSING = ("exclusive_gateway", "inclusive_gateway")
 PLACEHOLDERS = ("todo", "tbd", "xxx", "handler")
 
 _ZONED = re.compile(r"(Z|[+-]\d\d(:?\d\d)?)$")

@@ -8,7 +8,7 @@ nothing can be put between are not read, and so reported by name.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from engine.bpmn import java, names
@@ -16,8 +16,7 @@ from engine.bpmn.context import MAX_NAME, Context, named
 from engine.bpmn.definition import ScriptConfig, ServiceTaskConfig
 from engine.bpmn.names import CAMUNDA_LIKE, ZEEBE, Element
 from engine.bpmn.noted import ITSELF, note
-from engine.bpmn.retries import parse_retry
-from engine.bpmn.times import TimerError
+from engine.bpmn.retries import retry_of
 from engine.expressions import ExpressionError, parse
 
 START: Mapping[str, tuple[str, ...]] = {"executionListener": ("start",), "taskListener": ("create", "creating")}
@@ -120,15 +119,8 @@ def _zeebe(listener: Element, who: str, context: Context) -> ServiceTaskConfig |
     for each in (ITSELF, "eventType", "type", "retries"):
         note(listener, each)
     config = _handler(name, listener, who, context)
-    retries = str(listener.attrib.get("retries") or "").strip()
-    if config is None or not retries:
-        return config
-    try:
-        attempts = parse_retry(retries)
-    except TimerError as error:
-        context.problem(listener, f"the retries of {who} cannot be read: {error}", "a number of attempts")
-        return None
-    return ServiceTaskConfig("handler", name, retry=attempts.text, max_attempts=attempts.attempts)
+    retry = retry_of(listener, listener.attrib.get("retries"), who, context)
+    return config if config is None or retry is None else replace(config, retry=retry.text, max_attempts=retry.attempts)
 
 
 def _handler(name: str, listener: Element, who: str, context: Context) -> ServiceTaskConfig | None:

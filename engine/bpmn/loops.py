@@ -85,7 +85,8 @@ def _collection(activity: Element, loop: Element, zeebe: Element | None, context
         return context.zeebe(loop, zeebe.get("inputCollection"), where), zeebe.get("inputElement") or element
     given = context.attribute(loop, "collection")
     if given is None and _java(loop, context) is not None:  # Flowable: a class makes the collection
-        return stand_ins.variable(loop, where, "is made by Java, which is not run", f"{activity.get('id')}.collection", context), element
+        instead = stand_ins.name_of(activity, "collection")
+        return stand_ins.variable(loop, where, "is made by Java, which is not run", instead, context), element
     text = given.strip() if given is not None else loop_data.referred(activity, loop, "loopDataInputRef", context)
     if _NAME.fullmatch(text):
         text = f"${{{text}}}"

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from engine.bpmn import data, names, stand_ins
 from engine.bpmn.context import MAX_NAME, Context, named
+from engine.bpmn.languages import named_language
 from engine.bpmn.names import CAMUNDA_LIKE, ZEEBE, Element
 from engine.bpmn.noted import note
 from engine.expressions import Expression, ExpressionError, compose_list, compose_object, constant
 from engine.expressions.parse import Compiled
 
-OURS = {"juel": "juel", "uel": "juel", "feel": "feel"}  # scriptFormat: language
 MAX_DEPTH = 20  # lists and maps within each other
 
 Mappings = tuple[tuple[str, Expression], ...]
@@ -56,7 +56,7 @@ def parameters(holder: Element | None, parameter: str, element: Element, context
     for child in names.children(holder, tags) if holder is not None else ():
         name = str(child.get("name") or "")
         if _name_is_good(child, name, found, parameter, element, context):
-            instead = name if parameter == "outputParameter" else f"{element.get('id')}.{name}"
+            instead = name if parameter == "outputParameter" else stand_ins.name_of(element, name)
             value = _value(child, f"the {parameter} {name!r} of {named(element)}", instead, context, 1)
             if value is not None:
                 found[name] = value
@@ -115,11 +115,11 @@ def _item(item: Element, where: str, instead: str, context: Context, depth: int)
 
 def _script(script: Element, where: str, instead: str, context: Context) -> Compiled | None:
     """In our language it is evaluated; no other one is run."""
-    language, resource = (script.get("scriptFormat") or "").strip(), script.get("resource")
+    given, resource = (script.get("scriptFormat") or "").strip(), script.get("resource")
     text = names.text(script).strip()
-    if language.lower() in OURS and text:
-        return context.expression(script, text, where, language=OURS[language.lower()], instead=instead)
-    said = f"is a script in {language or 'no language'}" + (f", {resource[:80]}" if resource else "")
+    if text and (language := named_language(given)) is not None:
+        return context.expression(script, text, where, language=language, instead=instead)
+    said = f"is a script in {given or 'no language'}" + (f", {resource[:80]}" if resource else "")
     return stand_ins.variable(script, where, f"{said}, which is not run", instead, context)
 
 

@@ -89,6 +89,10 @@ class FormField:
     ticked: bool = False  # boolean: it must be true
 
 
+# What models write: the `binding` of a form, a decision or a call. Decided when an element begins, but for that of the deployment.
+BINDINGS = {"latest": "latest", "deployment": "deployment", "version": "version", "versionTag": "tag"}
+
+
 @dataclass(frozen=True, slots=True)
 class FormReference:
     """A form that is kept elsewhere: the deployed one of a key, that of a file, or the JSON that stands in the model.

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from engine.bpmn.context import Context
+from engine.bpmn.names import Element
 from engine.bpmn.times import DurationTimer, TimerError, parse_timer
 
 MAX_ATTEMPTS = 100
@@ -17,6 +19,17 @@ class Retry:
 
     text: str | None
     attempts: int
+
+
+def retry_of(element: Element, text: str | None, who: str, context: Context) -> Retry | None:
+    """The policy that a text of the element gives, None for none; one that cannot be read is a problem. `who`: whose retries they are."""
+    if text is None or not text.strip():
+        return None
+    try:
+        return parse_retry(text)
+    except TimerError as error:
+        context.problem(element, f"the retries of {who} cannot be read: {error}", "R3/PT5M, or a list such as PT1M,PT5M,PT30M")
+        return None
 
 
 def parse_retry(text: str) -> Retry:

@@ -17,6 +17,11 @@ if TYPE_CHECKING:
     from engine.bpmn.names import Element
 
 
+def name_of(element: Element, part: str) -> str:
+    """The variable that stands for a part of an element: who a task is for, a field, a parameter, a collection."""
+    return f"{element.get('id')}.{part}"
+
+
 def handler(element: Element, what: str, name: str, context: Context) -> str:
     """The handler `name` does the work. `what`: what is known of the element instead, as a sentence."""
     context.warn(element, what, f"a handler of the name {name!r}: the job waits until a worker has it")

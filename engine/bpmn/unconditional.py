@@ -11,13 +11,14 @@ from dataclasses import replace
 from engine.bpmn import names, stand_ins
 from engine.bpmn.context import Context, named
 from engine.bpmn.definition import Flow, Node
+from engine.bpmn.kinds import CHOOSING
 from engine.bpmn.names import Element
 
 
 def settle(nodes: dict[str, Node], flows: dict[str, Flow], sources: Mapping[str, Element], context: Context) -> None:
     """Exclusive: the one flow without a condition is the default, several are variables. Inclusive: each is taken always."""
     for key, node in list(nodes.items()):
-        if node.kind not in ("exclusive_gateway", "inclusive_gateway") or len(node.outgoing) < 2:
+        if node.kind not in CHOOSING or len(node.outgoing) < 2:
             continue
         open_ones = [flow for flow in node.outgoing if flow != node.default and not _has_condition(sources[flow])]
         if node.kind == "exclusive_gateway" and node.default is None and len(open_ones) == 1:

@@ -118,11 +118,12 @@ def test_a_script_in_a_mapping_is_a_variable_and_says_which() -> None:
     mapped = (
         "<extensionElements><camunda:inputOutput><camunda:inputParameter name='a'><camunda:script scriptFormat='groovy'>1</camunda:script>"
         "</camunda:inputParameter><camunda:inputParameter name='b'><camunda:list><camunda:script scriptFormat='juel'>${c}</camunda:script>"
+        "<camunda:script scriptFormat='text/x-feel'>c + 1</camunda:script>"
         "</camunda:list></camunda:inputParameter></camunda:inputOutput></extensionElements>"
     )
     data = around(f'<serviceTask id="x" baton:handler="h">{mapped}</serviceTask>')
     values = [each.evaluate({"x.a": 5, "c": 6}) for _, each in config(data).inputs]
-    assert values == [5, [6]]
+    assert values == [5, [6, 7]]
     assert warnings(data) == [
         (
             "the inputParameter 'a' of serviceTask 'x' is a script in groovy, which is not run",

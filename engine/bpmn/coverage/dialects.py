@@ -37,7 +37,6 @@ def _reported(rows: Sequence[tuple[str, str, str, str]]) -> list[Dialect]:
     return [Dialect("Reported, and not done", key, "", camunda, zeebe, here, reported=True) for key, camunda, zeebe, here in rows]
 
 
-IO = "inputOutput", "ioMapping"
 DIALECTS: Sequence[Dialect] = (
     *_of(
         "People, dates, forms",

@@ -8,10 +8,10 @@ from engine.bpmn.definition import DecisionConfig
 from engine.bpmn.fields import fields
 from engine.bpmn.mappings import inputs, outputs
 from engine.bpmn.names import CAMUNDA_LIKE, ZEEBE, Element
+from engine.bpmn.parts import BINDINGS
 from engine.expressions import Expression
 
 MAPPERS = ("singleEntry", "singleResult", "collectEntries", "resultList")
-BINDINGS = {"latest": "latest", "deployment": "deployment", "version": "version", "versionTag": "tag"}
 FLOWABLE = {"decisionTableReferenceKey", "decisionServiceReferenceKey", "decisionTaskThrowErrorOnNoHits", "fallbackToDefaultTenant"}
 
 

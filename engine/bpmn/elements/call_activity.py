@@ -6,11 +6,11 @@ from engine.bpmn import data, mappings, names
 from engine.bpmn.context import MAX_NAME, Context, named
 from engine.bpmn.definition import CallConfig
 from engine.bpmn.names import CAMUNDA_LIKE, ZEEBE, Element
+from engine.bpmn.parts import BINDINGS
 from engine.bpmn.support import Supported, register
 from engine.expressions import Expression, constant
 from engine.expressions.parse import Compiled
 
-BINDINGS = {"latest": "latest", "deployment": "deployment", "version": "version", "versionTag": "tag"}
 ELSEWHERE = ("caseRef", "variableMappingClass", "variableMappingDelegateExpression")  # what is not here, and what Java maps
 MAPPED = 'source or sourceExpression with target, or variables="all"'
 

@@ -10,7 +10,7 @@ from engine.bpmn.fields import fields
 from engine.bpmn.headers import headers
 from engine.bpmn.mappings import Mappings, inputs, outputs
 from engine.bpmn.names import BPMN, CAMUNDA_LIKE, ZEEBE, Element
-from engine.bpmn.retries import Retry, parse_retry
+from engine.bpmn.retries import Retry, retry_of
 from engine.bpmn.support import Supported, register
 from engine.bpmn.times import DurationTimer, TimerError, parse_timer
 
@@ -142,13 +142,7 @@ def _retry(element: Element, context: Context) -> Retry | None:
     zeebe = context.extension(element, "taskDefinition", ZEEBE)
     if text is None and zeebe is not None:
         text = zeebe.get("retries")
-    if text is None or not text.strip():
-        return None
-    try:
-        return parse_retry(text)
-    except TimerError as error:
-        context.problem(element, f"the retries of {named(element)} cannot be read: {error}", "R3/PT5M, or a list such as PT1M,PT5M,PT30M")
-        return None
+    return retry_of(element, text, named(element), context)
 
 
 def _priority(element: Element, work: str, context: Context) -> str | None:

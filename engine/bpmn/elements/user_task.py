@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from engine.bpmn import form_references, forms, lanes, mappings, names, resource_roles
+from engine.bpmn import form_references, forms, lanes, mappings, names, resource_roles, stand_ins
 from engine.bpmn.context import Context, named
 from engine.bpmn.definition import UserTaskConfig
 from engine.bpmn.names import ZEEBE, Element
@@ -49,7 +49,7 @@ def parse(element: Element, context: Context) -> UserTaskConfig:
 
 def _one(element: Element, name: str, zeebe: Element | None, context: Context) -> Expression | None:
     where = f"{name} of {named(element)}"
-    given = context.expression(element, context.attribute(element, name), where, instead=f"{element.get('id')}.{name}")
+    given = context.expression(element, context.attribute(element, name), where, instead=stand_ins.name_of(element, name))
     if given is None and zeebe is not None:
         return context.zeebe(element, zeebe.get(name), where)
     return given
@@ -57,7 +57,7 @@ def _one(element: Element, name: str, zeebe: Element | None, context: Context) -
 
 def _many(element: Element, name: str, zeebe: Element | None, context: Context) -> tuple[Expression, ...]:
     where = f"{name} of {named(element)}"
-    given = context.expressions(element, context.attribute(element, name), where, instead=f"{element.get('id')}.{name}")
+    given = context.expressions(element, context.attribute(element, name), where, instead=stand_ins.name_of(element, name))
     text = zeebe.get(name) if zeebe is not None else None
     if given or text is None:
         return given

@@ -127,7 +127,7 @@ def _read(path: Path) -> list[tuple[str, bytes]]:
 
 
 def models_below(folder: Path) -> list[Path]:
-    """Every model and every decision below a folder, by name. Raises UsageError where there is none."""
+    """Every model, decision and form below a folder, by name. Raises UsageError where there is none."""
     models = [each for each in sorted(folder.rglob("*")) if each.name.lower().endswith(ALL) and each.is_file()]
     if not models:
         raise click.UsageError(f"{folder}: expected files that end in {', '.join(ALL)}, found none")

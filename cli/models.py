@@ -29,7 +29,7 @@ paths = click.argument("paths", nargs=-1, required=True, metavar="FILE…", type
 def deploy(paths: tuple[Path, ...], name: str, as_json: bool) -> None:
     """Deploy models, all or none. What has not changed gets no new version.
 
-    FILE is a model, decisions (.dmn), or a folder: everything of that kind below it.
+    FILE is a model, decisions (.dmn), a form (.form), or a folder: everything of that kind below it.
     """
     files = [file for path in paths for file in _named(path)]
     with database() as conn:

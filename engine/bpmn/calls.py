@@ -1,10 +1,10 @@
-"""What a process calls by a key that its file says outright, processes and decisions; what an expression names is known when it runs."""
+"""What a process names outright: called processes, decisions, handlers. What an expression names is known when it runs."""
 
 from __future__ import annotations
 
 from collections.abc import Container, Iterator
 
-from engine.bpmn.definition import CallConfig, DecisionConfig, Node, Problem, ProcessDefinition
+from engine.bpmn.definition import PART, CallConfig, DecisionConfig, Node, Problem, ProcessDefinition, ServiceTaskConfig
 
 
 def calls_of(definition: ProcessDefinition) -> Iterator[tuple[Node, str]]:
@@ -38,4 +38,14 @@ def decided_in_vain(definition: ProcessDefinition, deployed: Container[str], fil
         Problem(node.id, node.line, what.format(node.name or node.id, key), why, file)
         for node, key in decisions_of(definition)
         if key not in deployed
+    )
+
+
+def bound_in_vain(definition: ProcessDefinition, known: Container[str], file: str | None = None) -> tuple[Problem, ...]:
+    """A warning for each handler that no worker knows now: its jobs wait, and say so, until one does."""
+    what, why = "{} is bound to the handler {!r}, which no worker alive knows", "a worker that does; the job waits for it"
+    return tuple(
+        Problem(node.id.partition(PART)[0], node.line, what.format(node.name or node.id.partition(PART)[0], node.config.topic), why, file)
+        for node in definition.nodes.values()
+        if isinstance(node.config, ServiceTaskConfig) and node.config.work == "handler" and node.config.topic not in known
     )

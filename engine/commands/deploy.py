@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Collection, Container, Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -21,7 +21,7 @@ from uuid import UUID
 import orjson
 from psycopg import errors
 
-from engine.bpmn.calls import called_in_vain, calls_of, decided_in_vain, decisions_of
+from engine.bpmn.calls import bound_in_vain, called_in_vain, calls_of, decided_in_vain, decisions_of
 from engine.bpmn.definition import Problem, ProcessDefinition
 from engine.bpmn.fingerprint import fingerprint
 from engine.bpmn.reader import ReadResult, read_files
@@ -70,9 +70,8 @@ def deploy(
     actor: Actor,
     name: str = "",
     request_id: str | None = None,
-    handlers: Collection[str] | None = None,
 ) -> Deployed | Rejected:
-    """Deploy BPMN, DMN and form files, (file name, content) each; `handlers`: names that workers know, others are warned about.
+    """Deploy BPMN, DMN and form files, (file name, content) each. Warns of what they name and nobody has, handlers included.
 
     Locks: the keys of processes, of decisions, of forms; the newest versions that are replaced, FOR UPDATE; the keys of start messages.
     Refuses: NOT_ALLOWED, INVALID with every problem of every file.
@@ -82,7 +81,7 @@ def deploy(
     tables = [file for file in files if is_decision_file(file[0])]
     forms = read_forms([file for file in files if is_form_file(file[0])])
     models = [file for file in files if not is_decision_file(file[0]) and not is_form_file(file[0])]
-    read = read_files(models, handlers=handlers) if models or not files else NO_MODELS
+    read = read_files(models) if models or not files else NO_MODELS
     decisions = read_decisions(tables)
     problems = (*read.problems, *decisions.problems, *forms.problems, *_names_used_twice(files))
     if problems:
@@ -168,12 +167,12 @@ def _deploy(conn: Connection, brought: _Brought, actor: Actor, name: str, reques
         newest = {found["key"]: _Newest.of(found) for found in row[0]["newest"]}
         starts = read_starts([(model.definition, model.file) for model in models], datetime.fromisoformat(row[0]["now"]))
         versions = [_Version.of(model, begin, newest.get(model.definition.key)) for model, begin in zip(models, starts, strict=True)]
-        decisions = versions_of(brought.tables, row[5] if brought.tables else ())
-        forms = form_versions(brought.forms, row[6] if brought.forms else ())
+        decisions = versions_of(brought.tables, row[6] if brought.tables else ())
+        forms = form_versions(brought.forms, row[7] if brought.forms else ())
         processes = frozenset(model.definition.key for model in models).union(row[1])
         decided = frozenset(version.decision.key for version in decisions).union(row[2])
         there = FormsThere(_and(row[3], (each.form.key for each in brought.forms)), _and(row[4], (each.name for each in brought.forms)))
-        plan = _Plan(new_id(), actor, name, versions, decisions, forms, processes, decided, there)
+        plan = _Plan(new_id(), actor, name, versions, decisions, forms, processes, decided, there, frozenset(row[5]))
         if plan.is_new:
             _write(conn, plan, request)
     if not plan.is_new:
@@ -255,6 +254,7 @@ class _Plan:
     deployed: Container[str]  # the keys that are there, of what is called
     decided: Container[str]  # and of the decisions
     there: FormsThere
+    known: Container[str]  # the handlers of the workers that are alive
 
     @property
     def new(self) -> list[_Version]:
@@ -284,6 +284,7 @@ class _Plan:
             *called_in_vain(model.definition, self.deployed, model.file),
             *decided_in_vain(model.definition, self.decided, model.file),
             *formed_in_vain(model.definition, self.there, model.file),
+            *bound_in_vain(model.definition, self.known, model.file),
         )
 
 

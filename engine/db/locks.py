@@ -47,6 +47,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from enum import IntEnum
 
+from engine.db.workers import KNOWN_HANDLERS
+
 
 class Level(IntEnum):
     """The levels of the order above; 0 is the advisory lock on which two deployments of one key meet."""
@@ -223,6 +225,7 @@ DEPLOYMENT = (
     " ARRAY(SELECT DISTINCT d.key FROM decision_definition d WHERE d.tenant_id = %(tenant_id)s AND d.key = ANY (%(decided)s)),"
     " ARRAY(SELECT DISTINCT d.key FROM form_definition d WHERE d.tenant_id = %(tenant_id)s AND d.key = ANY (%(formed)s)),"
     " ARRAY(SELECT DISTINCT d.resource_name FROM form_definition d WHERE d.tenant_id = %(tenant_id)s AND d.resource_name = ANY (%(filed)s))"
+    f", {KNOWN_HANDLERS}"
 )
 DEPLOYMENT_OF_DECISIONS = DEPLOYMENT + ", baton_lock_decisions(%(tenant_id)s, %(decisions)s)"
 DEPLOYMENT_OF_FORMS = DEPLOYMENT_OF_DECISIONS + ", baton_lock_forms(%(tenant_id)s, %(forms)s)"

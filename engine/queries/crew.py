@@ -10,7 +10,8 @@ from uuid import UUID
 from sqlalchemy import Connection
 
 from engine.core.lifecycle import DELIVERY
-from engine.queries.rows import PAGE, Page, capped, page_of, row, rows, time_cursor
+from engine.db.workers import KNOWN_HANDLERS
+from engine.queries.rows import PAGE, Page, capped, page_of, row, rows, scalar, time_cursor
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +32,11 @@ class WorkerRow:
     draining: bool
     stopped_at: datetime | None
     leases: int
+
+
+def known_handlers(conn: Connection) -> frozenset[str]:
+    """Those of the workers that are alive."""
+    return frozenset(scalar(conn, f"SELECT {KNOWN_HANDLERS}", {}))
 
 
 def workers(conn: Connection, *, stopped: bool = False, limit: int = 200) -> list[WorkerRow]:

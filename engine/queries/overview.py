@@ -7,11 +7,9 @@ from datetime import datetime
 
 from sqlalchemy import Connection
 
+from engine.db.workers import SILENT_AFTER_SECONDS
 from engine.queries.due import Lane, lanes
 from engine.queries.rows import CAP, capped, rows
-
-SILENT_AFTER_SECONDS = 30
-"""A worker beats every few seconds; after this long it counts as silent."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,9 @@ from engine.commands.messages import publish_message
 from engine.commands.outcome import Deployed, ItemDone, MessagePublished, Refusal, Rejected
 from engine.commands.start import start_instance
 from engine.commands.start_by_timer import start_by_timer
+from engine.commands.workers import Beat, beat
+from engine.db.workers import SILENT_AFTER_SECONDS
+from engine.ids import new_id
 from tests import rows
 from tests.bpmn.models import HEADER, model
 from tests.cast import ADA, OP
@@ -257,3 +260,22 @@ def test_a_message_stored_before_is_delivered_to_a_start_event_deployed_later(co
     publish_message(committed_db, "NEW", actor=OP, variables={}, time_to_live_seconds=60)
     put(committed_db, process(**message("NEW")))
     assert rows.one(committed_db, "SELECT kind FROM job") == "message"
+
+
+def test_a_handler_that_no_worker_alive_knows_is_warned_about_and_deployed(committed_db: Connection, clock: Clock) -> None:
+    bound = process(
+        rest='<serviceTask id="ship" name="Ship it" xmlns:camunda="http://camunda.org/schema/1.0/bpmn" camunda:class="a.Ship"/>'
+    )
+    bound = bound.replace(b'targetRef="e"', b'targetRef="ship"')
+    bound = bound.replace(b"</process>", b'<sequenceFlow id="g" sourceRef="ship" targetRef="e"/></process>')
+
+    def warned() -> list[tuple[str | None, str]]:
+        return [(each.element_id, each.what) for each in put(committed_db, bound).definitions[0].warnings if "alive" in each.what]
+
+    told = [("ship", "Ship it is bound to the handler 'a.Ship', which no worker alive knows")]
+    assert warned() == told
+    said = Beat(new_id(), "here", 1, "1", slots=1, busy=0, kinds=[["service", "a.Ship"], ["deliver", "http"]])
+    beat(committed_db, said, alive_seconds=SILENT_AFTER_SECONDS)
+    assert warned() == []
+    clock.advance(seconds=SILENT_AFTER_SECONDS + 1)
+    assert warned() == told

@@ -6,10 +6,12 @@ import html
 import re
 
 import psycopg
+from psycopg.types.json import Jsonb
 
 from engine.commands.deploy import deploy
 from engine.commands.outcome import Deployed
 from tests.web.operations import OLGA, Client, deployed, model, one, started
+from tests.web.rows import Rows
 
 CALLER = b"""<definitions xmlns="http://www.omg.org/spec/BPMN/20100524/MODEL" targetNamespace="urn:test">
   <process id="caller" name="Caller">
@@ -66,3 +68,12 @@ def test_the_page_of_a_caller_says_that_what_it_called_has_an_incident(client_fo
     why = words(olga.get(f"/operations/instances/{here}/part?part=why").text)
     assert "Waits for Add the tax, version 1" in why and "It has an incident." in why
     assert "running, 1 incident" in words(olga.get(f"/operations/instances/{here}").text)
+
+
+def test_the_page_of_a_deployment_names_a_handler_that_no_worker_alive_knows(client_for: Client, committed_db: psycopg.Connection) -> None:
+    outcome = deployed(committed_db, "order-fulfilment")
+    path, olga = f"/operations/deployments/{outcome.deployment_id}", client_for("olga")
+    unknown = re.findall(r"is bound to the handler '([\w.]+)', which no worker alive knows", words(olga.get(path).text))
+    assert unknown
+    Rows(committed_db).worker(kinds=Jsonb([["service", name] for name in unknown]))
+    assert "no worker alive knows" not in words(olga.get(path).text)

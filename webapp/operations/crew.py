@@ -11,10 +11,10 @@ from engine.commands.deliveries import skip_delivery
 from engine.commands.outcome import Rejected
 from engine.commands.retry import retry_item
 from engine.core.lifecycle import DELIVERY
+from engine.db.workers import SILENT_AFTER_SECONDS
 from engine.queries.crew import deliveries, failed_logins, open_subscriptions, outbox_counts, stored_messages
 from engine.queries.crew import workers as crew_of
 from engine.queries.due import lanes
-from engine.queries.overview import SILENT_AFTER_SECONDS
 from engine.queries.rows import reading
 from webapp.auth.identity import current_actor
 from webapp.db import command_connection, reader

@@ -7,7 +7,7 @@ from uuid import UUID
 
 from flask import Response, abort, make_response, redirect, render_template, request, url_for
 
-from engine.bpmn.calls import called_in_vain, calls_of, decided_in_vain, decisions_of
+from engine.bpmn.calls import bound_in_vain, called_in_vain, calls_of, decided_in_vain, decisions_of
 from engine.bpmn.definition import Problem
 from engine.commands.deploy import deploy
 from engine.commands.outcome import Deployed, FieldProblem, Rejected
@@ -15,6 +15,7 @@ from engine.db.decisions import graph_of
 from engine.dmn.definition import DecisionGraph
 from engine.forms.reader import read_forms
 from engine.forms.references import FormsThere, formed_in_vain, keys_and_files
+from engine.queries.crew import known_handlers
 from engine.queries.decisions import DeployedDecisionRow, decision_keys, decisions, decisions_deployed_in
 from engine.queries.forms import DeployedFormRow, form_version, forms_deployed_in, forms_there
 from engine.queries.processes import DeployedRow, definition, deployed_in, keys_deployed
@@ -64,11 +65,18 @@ def deployment(deployment_id: UUID) -> str:
         formed = FormsThere(*forms_there(conn, keys, files, tenant_id=tenant))
         called = {key for _, model in models for _, key in calls_of(model)}
         there = keys_deployed(conn, called, tenant_id=tenant)
+        known = known_handlers(conn)
         decided = decision_keys(conn, {key for _, model in models for _, key in decisions_of(model)}, tenant_id=tenant)
     warnings: list[tuple[DeployedRow | DeployedDecisionRow | DeployedFormRow, Problem]] = [
         (row, warning)
         for row, model in models
-        for warning in (*model.warnings, *called_in_vain(model, there), *decided_in_vain(model, decided), *formed_in_vain(model, formed))
+        for warning in (
+            *model.warnings,
+            *called_in_vain(model, there),
+            *decided_in_vain(model, decided),
+            *formed_in_vain(model, formed),
+            *bound_in_vain(model, known),
+        )
     ]
     warnings += _warnings_of(tables)
     warnings += [(form, warning) for form in forms for warning in read_forms([(form.resource_name, form.content)]).warnings]

@@ -11,12 +11,12 @@ from engine.commands.cancel import cancel_instance
 from engine.commands.may import InstanceView, may
 from engine.commands.outcome import Rejected
 from engine.core.lifecycle import INSTANCE
+from engine.db.workers import SILENT_AFTER_SECONDS
 from engine.queries import instance as one
 from engine.queries.api import api_instance
 from engine.queries.crew import workers
 from engine.queries.instances import InstanceFilter, count_instances
 from engine.queries.instances import instances as found_instances
-from engine.queries.overview import SILENT_AFTER_SECONDS
 from engine.queries.processes import definitions, element_counts
 from engine.queries.rows import reading
 from engine.queries.why import why

@@ -8,8 +8,9 @@ from flask import Response, render_template
 from psycopg.errors import QueryCanceled
 from sqlalchemy.exc import DBAPIError
 
+from engine.db.workers import SILENT_AFTER_SECONDS
 from engine.queries.crew import workers
-from engine.queries.overview import SILENT_AFTER_SECONDS, Bucket, overview, throughput
+from engine.queries.overview import Bucket, overview, throughput
 from engine.queries.processes import definitions
 from engine.queries.rows import reading
 from engine.queries.work import failed_items

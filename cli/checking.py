@@ -11,6 +11,7 @@ from pathlib import Path
 import click
 
 from cli.corpus import ENDINGS as PROCESSES
+from cli.corpus import files_below
 from cli.database import as_json
 from cli.needed import Need, needs
 from engine.bpmn.definition import Problem, ProcessDefinition
@@ -128,7 +129,7 @@ def _read(path: Path) -> list[tuple[str, bytes]]:
 
 def models_below(folder: Path) -> list[Path]:
     """Every model, decision and form below a folder, by name. Raises UsageError where there is none."""
-    models = [each for each in sorted(folder.rglob("*")) if each.name.lower().endswith(ALL) and each.is_file()]
+    models = files_below(folder, ALL)
     if not models:
         raise click.UsageError(f"{folder}: expected files that end in {', '.join(ALL)}, found none")
     return models

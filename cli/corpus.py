@@ -44,7 +44,7 @@ class Read:
 @click.option("--json", "report", type=click.Path(dir_okay=False, path_type=Path), help="Write what was said to every file there.")
 def corpus(folder: Path, report: Path | None) -> int:
     """Read every model below FOLDER. Exit code 1 if the reader crashed, or took more than five seconds."""
-    found = [_read(path, folder) for path in _models(folder)]
+    found = [_read(path, folder) for path in files_below(folder)]
     if not found:
         raise click.ClickException(f"{folder}: expected files that end in {', '.join(ENDINGS)}, found none")
     summary = _summary(found)
@@ -56,8 +56,9 @@ def corpus(folder: Path, report: Path | None) -> int:
     return 1 if summary["verdicts"]["crashed"] or summary["slow"] else 0
 
 
-def _models(folder: Path) -> Iterator[Path]:
-    return (path for path in sorted(folder.rglob("*")) if path.name.lower().endswith(ENDINGS) and path.is_file())
+def files_below(folder: Path, endings: tuple[str, ...] = ENDINGS) -> list[Path]:
+    """Every file below a folder whose name ends so, by name."""
+    return [path for path in sorted(folder.rglob("*")) if path.name.lower().endswith(endings) and path.is_file()]
 
 
 def _read(path: Path, folder: Path) -> Read:

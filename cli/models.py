@@ -78,9 +78,7 @@ _VERSION = "SELECT id FROM process_definition WHERE tenant_id = '' AND key = %s 
 def delete(key: str, version: int, reason: str) -> None:
     """Delete VERSION of the process KEY, of which no instance may run. The version before it starts instances again."""
     with database() as conn:
-        row = conn.execute(
-            "SELECT id FROM process_definition WHERE tenant_id = '' AND key = %s AND version = %s", (key, version)
-        ).fetchone()
+        row = conn.execute(_VERSION, (key, version)).fetchone()
         if row is None:
             raise click.ClickException(f"expected a process {key} with a version {version}, found none")
         outcome = delete_version(conn, row[0], actor=SYSTEM, reason=reason)

@@ -40,7 +40,7 @@ def _ref(element: Element, context: Context) -> FormReference | None:
 
 
 def _key(element: Element, context: Context) -> FormReference | None:
-    found = _of_key(names.vendor(element, "formKey"), element, context)
+    found = _of_key(names.vendor(element, "formKey"), element)
     if found is not None:
         context.attribute(element, "formKey")  # read, and noted so
     return found
@@ -52,7 +52,7 @@ def _zeebe(element: Element, context: Context) -> FormReference | None:
         return None
     key = context.zeebe(element, given.get("formId"), f"formId of {named(element)}")
     if key is None:
-        found = _of_key(given.attrib.get("formKey"), element, context)
+        found = _of_key(given.attrib.get("formKey"), element)
         if found is not None:
             given.get("formKey")
         return found
@@ -73,7 +73,7 @@ def _binding(element: Element, text: str | None, context: Context, *, but: str) 
     return BINDINGS.get(word, "latest")
 
 
-def _of_key(text: str | None, element: Element, context: Context) -> FormReference | None:
+def _of_key(text: str | None, element: Element) -> FormReference | None:
     """What a form key says; None: it is none that is understood."""
     key = (text or "").strip()
     if key.startswith(OF_A_FILE) and len(key) > len(OF_A_FILE):

@@ -265,10 +265,6 @@ class Effects:
     final_variables: Mapping[str, Variable] | None = None  # of the root's process scope, when ended
     history: list[Event] = field(default_factory=list)
 
-    @property
-    def opens_subscriptions(self) -> bool:
-        return bool(self.subscriptions)
-
     def check(self) -> None:
         """Raise InvariantBroken if a row is named twice."""
         for name, ids in (

@@ -18,7 +18,7 @@ from engine.bpmn.names import BPMN, BPMNDI, DC, DI, Element
 from engine.bpmn.references import name_flows
 from engine.bpmn.xml import parse_xml
 
-MAX_PARTS = 600  # nodes and flows of the process: the library's time grows with the square
+MAX_PARTS = 600  # nodes of the process: the library's time grows with the square
 MAX_FLOWS = 2 * MAX_PARTS
 MAX_MEMORY = 1_000_000_000  # bytes of the process that lays out
 NO_LAYOUT = 3  # exit code: there is a reason, in one sentence on standard error

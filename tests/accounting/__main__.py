@@ -11,6 +11,7 @@ from pathlib import Path
 
 from playwright.sync_api import sync_playwright
 
+from cli.corpus import ENDINGS, files_below
 from engine.bpmn.reader import read_files
 from engine.drawings.drawing import Drawing, draw
 from engine.drawings.layout import has_drawing
@@ -19,14 +20,13 @@ from tests.accounting.imports import import_all, text_of
 from tests.accounting.probe import read_and_without_effect, unknown_that_goes_unnoticed
 from tests.browser.conftest import chromium_path
 
-ENDINGS = (".bpmn", ".bpmn20.xml", ".bpmn2")
 SHOWN = 20
 
 
 def main(arguments: list[str]) -> int:
     """0: everything is accounted for; 1: something is not; 2: the folder is not usable."""
     asked = _asked(arguments)
-    files = {str(path.relative_to(asked.folder)): path.read_bytes() for path in _models(asked.folder)}
+    files = {str(path.relative_to(asked.folder)): path.read_bytes() for path in files_below(asked.folder)}
     if not files:
         print(f"{asked.folder}: expected files that end in {', '.join(ENDINGS)}, found none", file=sys.stderr)
         return 2
@@ -83,10 +83,6 @@ def _asked(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument("--import", dest="imported", action="store_true", help="let bpmn-js import each accepted file, in Chromium")
     parser.add_argument("--effect", action="store_true", help="change what was read: what has no effect is listed, to be looked at")
     return parser.parse_args(arguments)
-
-
-def _models(folder: Path) -> Iterator[Path]:
-    return (path for path in sorted(folder.rglob("*")) if path.name.lower().endswith(ENDINGS) and path.is_file())
 
 
 def _told(which: str, counted: list[Counted]) -> str:

@@ -125,9 +125,8 @@ def _strongly_connected(count: int, going: Sequence[bool], inner: Callable[[int]
                 if work:
                     low[work[-1][0]] = min(low[work[-1][0]], low[at])
                 if low[at] == found[at]:
-                    cut = stack.index(at) if len(stack) < 64 else len(stack) - 1 - stack[::-1].index(at)
-                    part = stack[cut:]
-                    del stack[cut:]
-                    for state in part:
-                        on_stack[state] = False
+                    part: list[int] = []
+                    while not part or part[-1] != at:
+                        part.append(stack.pop())
+                        on_stack[part[-1]] = False
                     yield part

@@ -61,9 +61,9 @@ def occur(run: Run) -> bool:
 def _look(run: Run, token: Token, names: frozenset[str]) -> None:
     """Look again at the conditions of a token that read one of these names."""
     definition = token.scope.definition
-    for event in _watched(definition).events:
+    for event, reads in _watched(definition).events:
         before = (token.memory or {}).get(CONDITIONS, {}).get(event.id)
-        if before is None or not _concerns(event.config.condition.expression.names, names):
+        if before is None or not _concerns(reads, names):
             continue
         try:
             holds = _holds(run, token, event, event.config.condition)
@@ -133,13 +133,13 @@ def _see(run: Run, scope: Scope, names: frozenset[str]) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Watched:
-    """The conditional events of a definition, in its order, and the names that their conditions read, by where they wait.
+    """The conditional events of a definition, in its order, each with the names that it reads, and those by where it waits.
 
     `within`: below an element, event subprocesses included. `out_of_sight`: below it (None: the process), as far as a narrow
     snapshot may not show it; who listens directly in a scope is always shown.
     """
 
-    events: tuple[Node, ...]
+    events: tuple[tuple[Node, frozenset[str]], ...]
     names: frozenset[str]
     within: Mapping[str | None, frozenset[str]]
     out_of_sight: Mapping[str | None, frozenset[str]]
@@ -154,11 +154,11 @@ def _watched(definition: ProcessDefinition) -> _Watched:
 
 
 def _survey(definition: ProcessDefinition) -> _Watched:
-    events = tuple(node for node in definition.nodes.values() if getattr(node.config, "condition", None) is not None)
+    nodes = [node for node in definition.nodes.values() if getattr(node.config, "condition", None) is not None]
+    events = tuple((node, node.config.condition.expression.names) for node in nodes)
     within: dict[str | None, frozenset[str]] = {}
     out_of_sight: dict[str | None, frozenset[str]] = {}
-    for event in events:
-        names = event.config.condition.expression.names
+    for event, names in events:
         starts = event_of(definition, event).kind == "start_event"
         place = definition.nodes[event.parent].parent if starts and event.parent is not None else event.parent
         hidden = not starts

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from datetime import datetime
 from typing import Any
 
 import click
@@ -13,6 +11,7 @@ from cli.database import as_json as json_option
 from engine.bpmn.times import TimerError, parse_moment
 from engine.core.values import accept, native, typed
 from engine.expressions import ExpressionError, ExpressionSyntaxError, as_variable, parse
+from engine.expressions.clock import CLOCK
 
 WIDTH = 100  # characters of a source line that stand around a mistake
 
@@ -28,7 +27,7 @@ def evaluate(expression: str, given: str, language: str | None, now: str | None,
 
     Exit code 1 if it is no expression, or has no value; the reason is on standard error.
     """
-    variables = Variables(_variables(given), _moment(now))
+    variables = {**_times(now), **_variables(given)}
     try:
         compiled = parse(
             expression, language=language or ("feel" if expression.lstrip().startswith("=") else "juel"), names=list(variables)
@@ -40,21 +39,6 @@ def evaluate(expression: str, given: str, language: str | None, now: str | None,
         raise click.ClickException(str(error)) from error
     told = {"type": value.type, "value": value.value} if as_json else value.value
     click.echo(json.dumps(told, ensure_ascii=False))
-
-
-class Variables(dict[str, Any]):
-    """Variables without a case around them; with a time, if one was given."""
-
-    def __init__(self, variables: Mapping[str, Any], now: datetime | None) -> None:
-        super().__init__(variables if now is None else {"now": now, **variables})
-        self.about = None if now is None else _Timely(now=now)
-
-
-class _Timely(dict[str, Any]):
-    """What a case would know, of which only the time is given."""
-
-    def __missing__(self, name: str) -> Any:
-        raise ExpressionError(f"expected a case that runs, for its {name}, found none here")
 
 
 def _variables(given: str) -> dict[str, Any]:
@@ -70,9 +54,12 @@ def _variables(given: str) -> dict[str, Any]:
     return {name: native(variable) for name, variable in accepted.items()}
 
 
-def _moment(text: str | None) -> datetime | None:
+def _times(text: str | None) -> dict[str, Any]:
+    """The names that the engine has for the time, if one was given."""
+    if text is None:
+        return {}
     try:
-        return None if text is None else parse_moment(text, zone="UTC")
+        return dict.fromkeys(("now", CLOCK), parse_moment(text, zone="UTC"))
     except TimerError as error:
         raise click.UsageError(f"--now: {error}") from error
 

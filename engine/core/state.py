@@ -12,7 +12,7 @@ from uuid import UUID
 
 from engine.bpmn.definition import Node, ProcessDefinition
 from engine.core.values import Variable, native
-from engine.expressions.feel.function import CLOCK
+from engine.expressions.clock import CLOCK
 
 
 class Instance:
@@ -244,10 +244,9 @@ class Names(Mapping[str, Any]):
 
     @property
     def about(self) -> Mapping[str, Any]:
-        """What expressions such as `now()` and `execution.id` tell of the case, whatever the variables are called."""
+        """What expressions such as `execution.id` tell of the case, whatever the variables are called."""
         instance = self.scope.instance
         return {
-            "now": self.engine["now"],
             "businessKey": instance.business_key,
             "processInstanceId": str(instance.id),
             "processDefinitionKey": instance.definition.key,

@@ -29,7 +29,8 @@ from engine.dmn.errors import DecisionError
 from engine.dmn.hits import Chosen, Hit, by_default, choose
 from engine.dmn.types import coerce, told
 from engine.expressions import Expression, ExpressionError, LimitExceeded
-from engine.expressions.feel.function import CLOCK, Builtin
+from engine.expressions.clock import CLOCK
+from engine.expressions.feel.function import Builtin
 from engine.expressions.limits import STEPS
 
 MAX_CALLS = 1_000  # of business knowledge models in one evaluation

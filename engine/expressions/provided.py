@@ -1,7 +1,4 @@
-"""THE table of what an expression has without a variable: functions, and what it may know of the case that runs.
-
-The time is the engine's (R11): the moment of the command that evaluates.
-"""
+"""THE table of what an expression has without a variable: functions, and what it may know of the case that runs."""
 
 from __future__ import annotations
 
@@ -11,6 +8,7 @@ from decimal import Decimal
 from typing import Any
 
 from engine.expressions import limits
+from engine.expressions.clock import time_of
 from engine.expressions.errors import ExpressionError, LimitExceeded
 from engine.expressions.methods.method import Method
 from engine.expressions.values import Scope, shown, storable
@@ -71,8 +69,8 @@ def _no_number(name: str) -> Any:
 FUNCTIONS: Mapping[str, Method] = {
     "JSON": Method(_from_json, 1, 1),
     "S": Method(_from_json, 1, 1),
-    "dateTime": Method(_about("now")),
-    "now": Method(_about("now")),
+    "dateTime": Method(time_of),
+    "now": Method(time_of),
 }
 EXECUTION: Mapping[str, Method] = {  # keys of `execution`
     "businessKey": Method(_about("businessKey")),

@@ -26,6 +26,11 @@ def evaluated(*arguments: str) -> Result:
         (["a + 1", "--language", "feel", "--variables", '{"a": 1}'], 2),
         (["= price net * 2", "--variables", '{"price net": 4}'], 8),
         (["${now().plusDays(1)}", "--now", "2026-11-29T09:00:00Z"], "2026-11-30T09:00:00+00:00"),
+        (['= now() + duration("P1D")', "--now", "2026-11-29T09:00:00Z"], "2026-11-30T09:00:00+00:00"),
+        (
+            ["= [today(), now, now.year]", "--now", "2026-11-29T09:00:00Z", "--variables", '{"now": {"year": 3}}'],
+            ["2026-11-29", {"year": 3}, 3],
+        ),
         (["plain text"], "plain text"),
     ],
 )
@@ -55,8 +60,9 @@ def test_a_mistake_is_pointed_at():
     [
         (["${b}", "--variables", '{"bb": 1}'], 1, "expected a variable 'b', found none"),
         (["${a == '1'}", "--variables", '{"a": 1}'], 1, "the number 1 and the string '1'"),
-        (["${now()}"], 1, "known while a case runs"),
-        (["${execution.businessKey}", "--now", "2026-11-29"], 1, "expected a case that runs, for its businessKey"),
+        (["${now()}"], 1, "expected the time from whoever evaluates"),
+        (["= now()"], 1, "expected the time from whoever evaluates"),
+        (["${execution.businessKey}", "--now", "2026-11-29"], 1, "expected businessKey, which is known while a case runs"),
         (["${9999999999 * 9999999999}"], 1, "a whole number within 64 bits"),
         (["= if", "--variables", "{}"], 1, "character"),
         (["${a}", "--variables", "[1]"], 2, "--variables: expected a JSON object, found '[1]'"),

@@ -9,8 +9,10 @@ from typing import Any
 import pytest
 
 from engine.dmn.errors import DecisionError
+from engine.expressions.clock import CLOCK
 from tests.dmn.models import decision, file, graph, literal, outcome, problems, table, value
 
+NOW = {CLOCK: datetime(2026, 11, 29, tzinfo=UTC)}
 SEASON = decision("season", literal('if temperature &lt; 10 then "Winter" else "Summer"'.replace("&lt;", "<")), name="The season")
 GUESTS = decision("guests", table(["day: string"], ["count: integer"], ('"Sunday"', "10"), ("-", "4"), hit="FIRST"))
 DISH = decision(
@@ -207,8 +209,12 @@ def test_the_time_is_known_within_a_business_knowledge_model() -> None:
         '<businessKnowledgeModel id="m" name="year"><encapsulatedLogic><formalParameter name="n"/>'
         f"{literal('now().year + n')}</encapsulatedLogic></businessKnowledgeModel>"
     )
-    now = {"`now`": datetime(2026, 11, 29, tzinfo=UTC)}
-    assert value(file(model, decision("d", literal("year(1)"), needs=("!m",))), **now) == 2027
+    assert value(file(model, decision("d", literal("year(1)"), needs=("!m",))), **NOW) == 2027
+
+
+@pytest.mark.parametrize("text", ["now().year", "${now().getYear()}", "${dateTime().plusYears(0).getYear()}"])
+def test_the_time_is_known_in_either_language(text: str) -> None:
+    assert value(file(decision("d", literal(text))), **NOW) == 2026
 
 
 def test_an_invocation_of_what_is_not_required_is_refused() -> None:

@@ -7,6 +7,7 @@ from decimal import Decimal
 from typing import Any
 
 from engine.expressions import parse
+from engine.expressions.clock import CLOCK
 
 D = Decimal
 
@@ -70,7 +71,6 @@ class InACase(dict[str, Any]):
     """The variables as a case that runs has them."""
 
     about = {
-        "now": datetime(2026, 11, 29, 9, 0, tzinfo=UTC),
         "businessKey": "K-17",
         "processInstanceId": "00000000-0000-0000-0000-000000000007",
         "processDefinitionKey": "shipping",
@@ -79,4 +79,4 @@ class InACase(dict[str, Any]):
 
 def value(text: str) -> Any:
     """The value of `${text}` in a case."""
-    return parse(f"${{{text}}}").evaluate(InACase(VARIABLES))
+    return parse(f"${{{text}}}").evaluate(InACase(VARIABLES, **{CLOCK: datetime(2026, 11, 29, 9, 0, tzinfo=UTC)}))

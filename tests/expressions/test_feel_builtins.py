@@ -12,8 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.expressions import ExpressionError, parse
+from engine.expressions.clock import CLOCK
 from engine.expressions.feel.builtins import BUILTINS
-from engine.expressions.feel.function import CLOCK, Builtin
+from engine.expressions.feel.function import Builtin
 from engine.expressions.feel.ranges import Range
 from engine.expressions.feel.temporal import MonthsDuration
 from engine.expressions.values import Scope

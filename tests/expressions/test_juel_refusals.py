@@ -149,9 +149,14 @@ def test_only_get_and_get_variable_give_null_for_what_is_missing(text: str) -> N
 
 
 def test_what_only_a_case_knows_is_refused_where_none_runs() -> None:
-    for text in ("${now()}", "${execution.businessKey}"):
-        with pytest.raises(ExpressionError, match="known while a case runs, found none here"):
-            parse(text).evaluate(VARIABLES)
+    with pytest.raises(ExpressionError, match="known while a case runs, found none here"):
+        parse("${execution.businessKey}").evaluate(VARIABLES)
+
+
+@pytest.mark.parametrize("text", ["${now()}", "${dateTime()}"])
+def test_R11_there_is_no_time_but_the_one_that_is_given(text: str) -> None:
+    with pytest.raises(ExpressionError, match="expected the time from whoever evaluates"):
+        parse(text).evaluate({**VARIABLES, "now": "hidden"})
 
 
 def test_names_in_every_script_are_names_and_other_code_points_for_the_same_letters_are_told() -> None:

@@ -23,7 +23,7 @@ from engine.expressions.tree import (
     children,
 )
 
-CLOCK = frozenset({"now", "today"})  # functions that read the variable `now`
+_TIMELY = frozenset({"now", "today"})  # functions that read the time, which counts as the name `now`
 _OF_FILTERS = frozenset({"item"})
 _OF_LOOPS = frozenset({"partial"})
 _FEEL = frozenset({""})  # the names within are bound as FEEL binds them
@@ -52,7 +52,7 @@ def _free(node: Node, bound: frozenset[str]) -> Iterator[tuple[str, bool]]:
         case Invocation(Name(name), positional, named) if name not in bound:
             if name not in BUILTINS:
                 yield name, True
-            if name in CLOCK:
+            if name in _TIMELY:
                 yield "now", False
             for each in (*positional, *(value for _, value in named)):
                 yield from _free(each, bound)

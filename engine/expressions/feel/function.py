@@ -8,9 +8,6 @@ from typing import Any, Protocol, runtime_checkable
 
 from engine.expressions.values import Scope
 
-# Under this name the variables of an expression hold the time of its evaluation. No variable can be called so (engine.core.values).
-CLOCK = "`now`"
-
 
 @runtime_checkable
 class Function(Protocol):

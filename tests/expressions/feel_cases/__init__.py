@@ -10,7 +10,7 @@ from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import Any
 
-from engine.expressions.feel.function import CLOCK
+from engine.expressions.clock import CLOCK
 
 Case = tuple[str, Any]
 

@@ -8,9 +8,8 @@ from __future__ import annotations
 from calendar import monthrange
 from datetime import date, datetime
 
-from engine.expressions.errors import ExpressionError
+from engine.expressions.clock import time_of
 from engine.expressions.feel.builtins.define import Group
-from engine.expressions.feel.function import CLOCK
 from engine.expressions.values import Scope
 
 TEMPORAL = Group()
@@ -23,19 +22,12 @@ MONTHS = (
 
 @TEMPORAL.function("now", "")
 def _now(scope: Scope) -> datetime:
-    return _clock(scope)
-
-
-def _clock(scope: Scope) -> datetime:
-    found = scope.variables.get(CLOCK)
-    if not isinstance(found, datetime):
-        raise ExpressionError("expected the time from whoever evaluates now() or today(), found none: neither can be used here")
-    return found
+    return time_of(scope)
 
 
 @TEMPORAL.function("today", "")
 def _today(scope: Scope) -> date:
-    return _clock(scope).date()
+    return time_of(scope).date()
 
 
 @TEMPORAL.function("day of year", "date: date|date and time")

@@ -13,7 +13,8 @@ import click
 from cli.corpus import ENDINGS as PROCESSES
 from cli.corpus import files_below
 from cli.database import as_json
-from cli.needed import Need, needs
+from cli.needed import BROUGHT, Need, needs
+from engine.bpmn.calls import bound_in_vain
 from engine.bpmn.definition import Problem, ProcessDefinition
 from engine.bpmn.lint import RULES, advise
 from engine.bpmn.reader import ReadResult, read_files
@@ -101,10 +102,11 @@ def _deployed_together(
     """What the readers say of processes, decisions and forms, as one; the keys of the decisions, and the forms."""
     tables, forms = ([file for file in deployment if kind(file[0])] for kind in (is_decision_file, is_form_file))
     models = [file for file in deployment if not is_decision_file(file[0]) and not is_form_file(file[0])]
-    read, decided, formed = read_files(models, handlers=frozenset(handlers) or None), read_decisions(tables), read_forms(forms)
+    read, decided, formed = read_files(models), read_decisions(tables), read_forms(forms)
     problems = () if deployment and not models else read.problems  # decisions and forms may be deployed alone
     embedded = (warning for file, each in read.definitions for warning in embedded_in_vain(each, file))
-    warnings = (*read.warnings, *embedded, *decided.warnings, *formed.warnings)
+    unknown = (warning for file, each in read.definitions if handlers for warning in bound_in_vain(each, {*BROUGHT, *handlers}, file))
+    warnings = (*read.warnings, *embedded, *unknown, *decided.warnings, *formed.warnings)
     together = ReadResult(read.definitions, (*problems, *decided.problems, *formed.problems), warnings)
     return together, [key for _, graph in decided.graphs for key in graph.decisions], formed.files
 

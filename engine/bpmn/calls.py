@@ -43,7 +43,7 @@ def decided_in_vain(definition: ProcessDefinition, deployed: Container[str], fil
 
 def bound_in_vain(definition: ProcessDefinition, known: Container[str], file: str | None = None) -> tuple[Problem, ...]:
     """A warning for each handler that no worker knows now: its jobs wait, and say so, until one does."""
-    what, why = "{} is bound to the handler {!r}, which no worker alive knows", "a worker that does; the job waits for it"
+    what, why = "{} is bound to the handler {!r}, which no worker knows", "a worker that does; the job waits for it"
     return tuple(
         Problem(node.id.partition(PART)[0], node.line, what.format(node.name or node.id.partition(PART)[0], node.config.topic), why, file)
         for node in definition.nodes.values()

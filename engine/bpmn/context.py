@@ -7,7 +7,7 @@ ask for, so that a parser in a new file needs no second list of what it knows.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
@@ -31,7 +31,6 @@ class Context:
     """One file being read."""
 
     file: str | None = None
-    handlers: Collection[str] | None = None  # names that workers of this installation know; None: not checked
     problems: list[Problem] = field(default_factory=list)
     warnings: list[Problem] = field(default_factory=list)
     messages: dict[str, Element] = field(default_factory=dict)  # root elements by id

@@ -51,11 +51,8 @@ def evaluated(element: Element, context: Context) -> ScriptConfig | None:
 
 
 def _is_meant_for_a_handler(tree: Node, element: Element, context: Context) -> bool:
-    """`${shop.add(order)}` could be a bean's or our method: a bean's, if nobody wants the value, or a worker has such a handler."""
-    path = path_of(tree.target) if isinstance(tree, Call) else None
-    if path is None or not isinstance(tree, Call):
-        return False
-    return _result_variable(element, context) is None or f"{path}.{tree.method}" in (context.handlers or ())
+    """`${shop.add(order)}` could be a bean's or our method: a bean's, if nobody wants the value."""
+    return isinstance(tree, Call) and path_of(tree.target) is not None and _result_variable(element, context) is None
 
 
 def _result_variable(element: Element, context: Context) -> str | None:

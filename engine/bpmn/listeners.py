@@ -127,7 +127,4 @@ def _handler(name: str, listener: Element, who: str, context: Context) -> Servic
     if len(name) > MAX_NAME:
         context.problem(listener, f"{who} has too long a name of a handler", f"at most {MAX_NAME} characters")
         return None
-    if context.handlers is not None and name not in context.handlers:
-        known = ", ".join(sorted(context.handlers)) or "none"
-        context.warn(listener, f"{who} is bound to the handler {name!r}, which no worker here knows", f"one of: {known}")
     return ServiceTaskConfig("handler", name)

@@ -7,7 +7,7 @@ It owns files and what lies in them beside the processes. Each process is read b
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from engine.bpmn import elements, global_tasks, multiple, names, root_elements, support, unread
@@ -35,12 +35,9 @@ class ReadResult:
     warnings: tuple[Problem, ...]
 
 
-def read_files(files: Sequence[tuple[str, bytes]], *, handlers: Collection[str] | None = None) -> ReadResult:
-    """Read the files of one deployment. Never raises for what they contain.
-
-    `handlers`: the names that the workers of this installation know; a task bound to another one is warned about.
-    """
-    return _read([(Context(file, handlers), content) for file, content in files])
+def read_files(files: Sequence[tuple[str, bytes]]) -> ReadResult:
+    """Read the files of one deployment. Never raises for what they contain."""
+    return _read([(Context(file), content) for file, content in files])
 
 
 def read_noting(file: str, content: bytes) -> tuple[ReadResult, tuple[frozenset[str], ...]]:

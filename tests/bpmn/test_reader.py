@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from engine.bpmn import support
+from engine.bpmn.calls import bound_in_vain
 from engine.bpmn.context import Context
 from engine.bpmn.definition import (
     BoundaryConfig,
@@ -287,8 +288,9 @@ def test_event_subprocesses_are_listed_by_scope_and_their_start_says_whether_it_
 def test_a_handler_that_no_worker_knows_is_warned_about() -> None:
     data = around('<serviceTask id="x" baton:handler="nosuch"/>')
     assert read(data).warnings == ()
-    (warning,) = read_files([("m", data)], handlers={"http.call"}).warnings
-    assert (warning.element_id, "'nosuch'" in warning.what, warning.why) == ("x", True, "one of: http.call")
+    assert bound_in_vain(definition(data), {"nosuch"}) == ()
+    (warning,) = bound_in_vain(definition(data), {"http.call"}, "m")
+    assert (warning.element_id, warning.what, warning.file) == ("x", "x is bound to the handler 'nosuch', which no worker knows", "m")
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from engine.bpmn.calls import bound_in_vain
 from engine.bpmn.definition import EndConfig, ErrorConfig, MessageConfig, ReceiveTaskConfig, ScriptConfig, ServiceTaskConfig
 from engine.expressions import MissingName, constant
 from tests.bpmn.models import around, definition, file_of, only_problem, read
@@ -63,10 +64,8 @@ def test_an_empty_class_says_nothing() -> None:
 
 
 def test_the_deployment_also_says_that_no_worker_knows_that_handler() -> None:
-    from engine.bpmn.reader import read_files
-
-    said = [each.what for each in read_files([("m", around('<serviceTask id="x"/>'))], handlers={"y"}).warnings]
-    assert "serviceTask 'x' is bound to the handler 'x', which no worker here knows" in said
+    (said,) = bound_in_vain(definition(around('<serviceTask id="x"/>')), {"y"})
+    assert said.what == "x is bound to the handler 'x', which no worker knows"
 
 
 @pytest.mark.parametrize("tag", ["serviceTask", "sendTask"])

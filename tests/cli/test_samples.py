@@ -14,6 +14,7 @@ from cli.mailsink import MailBox, MailSink
 from cli.samples import SERVICE, sample_files
 from cli.samples.drive import CASES, Driver, Plan
 from cli.samples.people import PEOPLE, make_sample_people
+from engine.bpmn.calls import bound_in_vain
 from engine.bpmn.reader import read_files
 from engine.commands.deploy import deploy
 from engine.commands.outcome import SYSTEM
@@ -30,8 +31,10 @@ NAMESPACES = {
 
 
 def test_every_sample_may_be_deployed_and_gives_no_cause_for_a_warning():
-    result = read_files(sample_files(), handlers=set(load_handlers(("cli.samples.handlers",))))
+    result = read_files(sample_files())
     assert [(problem.file, problem.line, problem.what) for problem in (*result.problems, *result.warnings)] == []
+    known = load_handlers(("cli.samples.handlers",))
+    assert [bound_in_vain(definition, known) for _, definition in result.definitions] == [()] * len(CASES)
     assert {definition.key for _, definition in result.definitions} == set(CASES)
 
 

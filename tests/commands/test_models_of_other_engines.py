@@ -32,11 +32,11 @@ def conn(database_url: str) -> Iterator[Connection]:
 
 
 def test_a_model_of_another_engine_runs(conn: Connection) -> None:
-    outcome = deploy(conn, [(f"{FILE}.bpmn", model(FILE))], actor=OP, handlers=["other"])
+    outcome = deploy(conn, [(f"{FILE}.bpmn", model(FILE))], actor=OP)
     assert isinstance(outcome, Deployed)
     assert [each.what for each in outcome.definitions[0].warnings] == [
         "serviceTask 'Ship it' is bound to the class org.example.Ship, which is not run",
-        "serviceTask 'Ship it' is bound to the handler 'org.example.Ship', which no worker here knows",
+        "Ship it is bound to the handler 'org.example.Ship', which no worker knows",
     ]
 
     case = started(conn, "elsewhere", variables={"amount": 4}).instance_id

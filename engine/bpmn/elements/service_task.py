@@ -61,9 +61,6 @@ def configured(element: Element, binding: tuple[str, str] | None, context: Conte
         context.problem(
             element, f"{named(element)} is bound to {topic} and has no input {wanted[0]!r}", f"an inputParameter {' or '.join(wanted)}"
         )
-    if work == "handler" and context.handlers is not None and topic not in context.handlers:
-        known = ", ".join(sorted(context.handlers)) or "none"
-        context.warn(element, f"{named(element)} is bound to the handler {topic!r}, which no worker here knows", f"one of: {known}")
     return ServiceTaskConfig(
         work=work,
         topic=topic,

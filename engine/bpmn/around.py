@@ -100,7 +100,8 @@ def _tag(element: Element, name: str) -> str | None:
 
 def _retried(element: Element, context: Context) -> ContinuationConfig:
     cycle = context.extension(element, "failedJobRetryTimeCycle")
-    priority = context.expression(element, context.attribute(element, "jobPriority"), f"the priority of {named(element)}")
+    given = context.attribute(element, "jobPriority") or context.of_process(element, "jobPriority")
+    priority = context.expression(element, given, f"the priority of {named(element)}")
     retry = retry_of(element, names.text(cycle) if cycle is not None else None, named(element), context)
     return ContinuationConfig(priority=priority) if retry is None else ContinuationConfig(retry.text, retry.attempts, priority)
 

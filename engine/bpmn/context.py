@@ -88,6 +88,11 @@ class Context:
         tags = (f"{{{space}}}{name}" for space in spaces or (names.BATON, *CAMUNDA_LIKE))
         return next((element.get(tag) for tag in tags if tag in element.attrib), None)
 
+    def of_process(self, element: Element, name: str) -> str | None:
+        """What the process around an element says for those of its elements that do not say it themselves."""
+        process = next(element.iterancestors(f"{{{BPMN}}}process"), None)
+        return None if process is None else self.attribute(process, name)
+
     def extension(self, element: Element, name: str, *spaces: str) -> Element | None:
         """The first extension element of that name. Noted as read."""
         return next(self.extensions(element, name, *spaces), None)

@@ -80,6 +80,12 @@ def test_asynchronous_elements_begin_and_end_by_a_job() -> None:
     ]
 
 
+def test_the_priority_of_a_process_is_that_of_its_asynchronous_elements() -> None:
+    data = task("", attributes='camunda:asyncBefore="true"').replace(b'<process id="p"', b'<process id="p" camunda:jobPriority="7"')
+    assert definition(data).nodes["x#before-1"].config == ContinuationConfig(priority=parse("7"))
+    assert warnings(data) == []
+
+
 @pytest.mark.parametrize("attribute", ["camunda:async", "flowable:async", "camunda:asyncBefore"])
 def test_a_service_task_is_a_job_anyhow(attribute: str) -> None:
     data = around(f'<serviceTask id="x" baton:handler="h" {attribute}="true" {attribute.partition(":")[0]}:exclusive="false"/>')

@@ -87,7 +87,7 @@ DIALECTS: Sequence[Dialect] = (
             "",
             "taskPriority, jobPriority",
             "",
-            "0 to 9; larger ones count as 9; that of the process for tasks without one",
+            "0 to 9; larger ones count as 9; that of the process for what has none",
         ),
         ("headers", "properties", "properties", "taskHeaders, properties", "texts that the handler is given as `context.headers`"),
         ("result variable", "resultVariable", "resultVariable", "script resultVariable", "takes the value of an expression"),

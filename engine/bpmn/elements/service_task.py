@@ -9,7 +9,7 @@ from engine.bpmn.elements import business_rule
 from engine.bpmn.fields import fields
 from engine.bpmn.headers import headers
 from engine.bpmn.mappings import Mappings, inputs, outputs
-from engine.bpmn.names import BPMN, CAMUNDA_LIKE, ZEEBE, Element
+from engine.bpmn.names import CAMUNDA_LIKE, ZEEBE, Element
 from engine.bpmn.retries import Retry, retry_of
 from engine.bpmn.support import Supported, register
 from engine.bpmn.times import DurationTimer, TimerError, parse_timer
@@ -145,10 +145,7 @@ def _retry(element: Element, context: Context) -> Retry | None:
 def _priority(element: Element, work: str, context: Context) -> str | None:
     """Of the task, else of its process: that of external tasks, or of jobs."""
     given = context.attribute(element, "taskPriority") or context.attribute(element, "jobPriority")
-    process = next(element.iterancestors(f"{{{BPMN}}}process"), None)
-    if given is not None or process is None:
-        return given
-    return context.attribute(process, "taskPriority" if work == "external" else "jobPriority")
+    return given if given is not None else context.of_process(element, "taskPriority" if work == "external" else "jobPriority")
 
 
 def _lease_seconds(element: Element, context: Context) -> int | None:

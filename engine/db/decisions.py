@@ -38,7 +38,7 @@ CROSS JOIN LATERAL (
     AND (u.version IS NULL OR d.version = u.version) AND (u.tag IS NULL OR d.version_tag = u.tag)
     AND (u.by IS NULL OR d.created_at <= (SELECT b.created_at FROM process_definition b WHERE b.id = u.by))
   ORDER BY d.version DESC LIMIT 1
-) AS f ORDER BY u.number LIMIT %(limit)s
+) AS f ORDER BY u.number LIMIT cardinality(%(keys)s)
 """
 
 
@@ -54,16 +54,19 @@ Kept = Mapping[UUID, Decidable | NotDecidable]
 
 
 def asking(calls: Sequence[DecisionCall]) -> tuple[dict[str, Any], Kept]:
-    """The parameters of FIND, without the tenant; and what comes without its text, which other threads may drop meanwhile."""
+    """The parameters of FIND, without the tenant; and what comes without its text, which other threads may drop meanwhile.
+
+    Of what is kept those of these keys alone: the driver pays for each id.
+    """
+    keys = {call.key for call in calls}
     with _turning:
-        kept = dict(_kept)
+        kept = {row_id: known for row_id, known in _kept.items() if isinstance(known, NotDecidable) or known.key in keys}
     return {
         "keys": [call.key for call in calls],
         "versions": [call.version for call in calls],
         "tags": [call.tag for call in calls],
         "bys": [call.by for call in calls],
         "kept": list(kept),
-        "limit": len(calls),
     }, kept
 
 

@@ -14,6 +14,8 @@ from engine.commands.deploy import deploy
 from engine.commands.outcome import Deployed, ItemRetried, Refusal, Rejected, TaskCompleted
 from engine.commands.retry import retry_item
 from engine.commands.start import start_instance
+from engine.core.known import Decidable, DecisionCall
+from engine.db.decisions import asking
 from engine.db.session import connect
 from tests.cast import ADA, BO, OP, engage
 from tests.commands.cases import kinds, places, status, the_task, variables
@@ -306,3 +308,11 @@ def test_a_start_with_a_decision_costs_three(conn: Connection, monkeypatch: pyte
     with counting(monkeypatch) as said:
         begun(conn)
     assert len(said) == 3, said
+
+
+def test_a_look_names_of_what_is_kept_the_versions_of_its_own_keys_alone(conn: Connection) -> None:
+    put(conn, dish_dmn=dish(), drink_dmn=file(decision("drink", literal('"Tea"'))), p_bpmn=process())
+    begun(conn)
+    own, others = (asking([DecisionCall(key)])[1].values() for key in ("dish", "drink"))
+    assert "dish" in {known.key for known in own if isinstance(known, Decidable)}
+    assert "dish" not in {known.key for known in others if isinstance(known, Decidable)}

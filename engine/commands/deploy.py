@@ -261,8 +261,16 @@ class _Plan:
         return [version for version in self.versions if not version.unchanged]
 
     @property
+    def new_decisions(self) -> list[DecisionVersion]:
+        return [version for version in self.decisions if not version.unchanged]
+
+    @property
+    def new_forms(self) -> list[FormVersion]:
+        return [version for version in self.forms if not version.unchanged]
+
+    @property
     def is_new(self) -> bool:
-        return bool(self.new) or any(not version.unchanged for version in self.decisions) or any(not form.unchanged for form in self.forms)
+        return bool(self.new or self.new_decisions or self.new_forms)
 
     @property
     def outcome(self) -> Deployed:
@@ -310,10 +318,10 @@ def _write(conn: Connection, plan: _Plan, request: Request | None) -> None:
     values = {**_values(plan), "replaced": replaced, "timers": _document(timers), "subscriptions": _document(subscriptions)}
     if request is not None:
         values.update(request.params(), outcome=encode(plan.outcome))
-    if any(not version.unchanged for version in plan.decisions):
-        values.update(parameters_of(plan.decisions))
-    if any(not version.unchanged for version in plan.forms):
-        values.update(parameters_of_forms(plan.forms))
+    if plan.new_decisions:
+        values.update(parameters_of(plan.new_decisions))
+    if plan.new_forms:
+        values.update(parameters_of_forms(plan.new_forms))
     cursor.execute(_statement(plan, request is not None), values)
     if messages:  # a signal needs no look: it is not stored
         cursor.execute(KEYS, {"subscription_ids": messages, "job_ids": [new_id() for _ in messages]})
@@ -377,6 +385,5 @@ _PRESS = f", press AS ({WRITE_REQUEST.format(outcome='%(outcome)s::jsonb', sourc
 
 
 def _statement(plan: _Plan, pressed: bool) -> str:
-    decided = any(not version.unchanged for version in plan.decisions)
-    formed = any(not version.unchanged for version in plan.forms)
-    return f"{_TEXT}{DECIDED if decided else ''}{FORMED if formed else ''}{_PRESS if pressed else ''} SELECT id FROM deployed"
+    members = [DECIDED if plan.new_decisions else "", FORMED if plan.new_forms else "", _PRESS if pressed else ""]
+    return f"{_TEXT}{''.join(members)} SELECT id FROM deployed"

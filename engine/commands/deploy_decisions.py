@@ -91,9 +91,8 @@ def deployed_decisions(versions: Sequence[DecisionVersion]) -> tuple[DeployedDec
     return tuple(found)
 
 
-def parameters_of(versions: Sequence[DecisionVersion]) -> dict[str, Any]:
+def parameters_of(new: Sequence[DecisionVersion]) -> dict[str, Any]:
     """Those of `DECIDED`."""
-    new = [version for version in versions if not version.unchanged]
     return {
         "decision_ids": [v.id for v in new],
         "decision_keys": [v.decision.key for v in new],

@@ -58,9 +58,8 @@ def deployed_forms(versions: Sequence[FormVersion]) -> tuple[DeployedForm, ...]:
     )
 
 
-def parameters_of_forms(versions: Sequence[FormVersion]) -> dict[str, Any]:
+def parameters_of_forms(new: Sequence[FormVersion]) -> dict[str, Any]:
     """Those of `FORMED`."""
-    new = [version for version in versions if not version.unchanged]
     return {
         "form_ids": [v.id for v in new],
         "form_keys": [v.file.form.key for v in new],

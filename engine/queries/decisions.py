@@ -10,6 +10,7 @@ from uuid import UUID
 
 from sqlalchemy import Connection
 
+from engine.queries.processes import DEPLOYED, DeployedRow
 from engine.queries.rows import row, rows
 from engine.text import sort_key
 
@@ -82,23 +83,9 @@ def _of(decision_id: UUID, tenant_id: str, **more: int) -> dict[str, Any]:
     return {"decision": decision_id, "tenant": tenant_id, **more}
 
 
-@dataclass(frozen=True, slots=True)
-class DeployedDecisionRow:
-    """One decision as one deployment brought it."""
-
-    id: UUID
-    key: str
-    version: int
-    name: str
-    resource_name: str
-    deployment_name: str
-    deployed_by_name: str
-    deployed_at: datetime
-
-
-def decisions_deployed_in(conn: Connection, deployment_id: UUID, *, tenant_id: str = "") -> list[DeployedDecisionRow]:
+def decisions_deployed_in(conn: Connection, deployment_id: UUID, *, tenant_id: str = "") -> list[DeployedRow]:
     """What a deployment brought, by name."""
-    return rows(conn, DeployedDecisionRow, DEPLOYED, {"deployment": deployment_id, "tenant": tenant_id})
+    return rows(conn, DeployedRow, DEPLOYED.format(table="decision_definition"), {"deployment": deployment_id, "tenant": tenant_id})
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,14 +122,4 @@ EVALUATIONS = """
 SELECT h.id, h.at, h.instance_id, h.definition_id, h.element_id, i.business_key, h.data
   FROM history AS h LEFT JOIN process_instance AS i ON i.id = h.instance_id
  WHERE h.item_id = :decision AND h.kind = 'decision_evaluated' AND h.tenant_id = :tenant
-"""
-
-DEPLOYED = """
-SELECT d.id, d.key, d.version, coalesce(nullif(d.name, ''), d.key) AS name, d.resource_name, p.name AS deployment_name,
-       coalesce(person.display_name, p.deployed_by) AS deployed_by_name, p.deployed_at
-  FROM deployment AS p
-  JOIN decision_definition AS d ON d.deployment_id = p.id
-  LEFT JOIN person ON person.tenant_id = p.tenant_id AND person.username = p.deployed_by
- WHERE p.id = :deployment AND p.tenant_id = :tenant
- ORDER BY d.sort_key, d.key, d.version LIMIT 200
 """

@@ -51,7 +51,7 @@ def definition(conn: Connection, key: str, version: int, *, tenant_id: str = "")
 
 @dataclass(frozen=True, slots=True)
 class DeployedRow:
-    """One definition as one deployment brought it."""
+    """One process, or one decision, as one deployment brought it."""
 
     id: UUID
     key: str
@@ -65,7 +65,7 @@ class DeployedRow:
 
 def deployed_in(conn: Connection, deployment_id: UUID, *, tenant_id: str = "") -> list[DeployedRow]:
     """What a deployment brought, by name."""
-    return rows(conn, DeployedRow, DEPLOYED, {"deployment": deployment_id, "tenant": tenant_id})
+    return rows(conn, DeployedRow, DEPLOYED.format(table="process_definition"), {"deployment": deployment_id, "tenant": tenant_id})
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,7 +197,7 @@ DEPLOYED = """
 SELECT d.id, d.key, d.version, coalesce(nullif(d.name, ''), d.key) AS name, d.resource_name, p.name AS deployment_name,
        coalesce(person.display_name, p.deployed_by) AS deployed_by_name, p.deployed_at
   FROM deployment AS p
-  JOIN process_definition AS d ON d.deployment_id = p.id
+  JOIN {table} AS d ON d.deployment_id = p.id
   LEFT JOIN person ON person.tenant_id = p.tenant_id AND person.username = p.deployed_by
  WHERE p.id = :deployment AND p.tenant_id = :tenant
  ORDER BY d.sort_key, d.key, d.version LIMIT 200

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from flask import Response, abort, make_response, render_template, request, url_for
+from flask import Response, abort, render_template, request, url_for
 
 from engine.core.known import NotDecidable
 from engine.db.decisions import graph_of
@@ -17,6 +17,7 @@ from webapp.db import command_connection, reader
 from webapp.fragments import tagged
 from webapp.operations.blueprint import blueprint
 from webapp.operations.decision_words import POLICIES, feel_text, inputs_text
+from webapp.operations.files import file_response
 from webapp.operations.listing import asked
 
 SHOWN_RULES = 1_000
@@ -64,20 +65,9 @@ def decision_evaluations(key: str, version: int) -> Response:
 
 @blueprint.get("/decisions/<key>/<int(max=2147483647):version>/model")
 def decision_model(key: str, version: int) -> Response:
-    """The file as it was deployed; never rendered by the browser itself."""
     row, _ = _versions(key, version)
     with reading(reader()) as conn:
-        found = decision_source(conn, row.id)
-    if found is None:
-        abort(404)
-    response = make_response(found.xml)
-    response.mimetype = "application/octet-stream"  # not XML: a model's markup must not become a page of ours
-    name = "".join(sign if sign.isalnum() or sign in "-._" else "_" for sign in f"{found.key}-{found.version}.dmn")
-    response.headers.set("Content-Disposition", "attachment", filename=name)
-    response.set_etag(found.content_hash.hex()[:32])
-    response.headers["Cache-Control"] = "private, max-age=86400"
-    response.make_conditional(request)
-    return response
+        return file_response(decision_source(conn, row.id), "dmn")
 
 
 def _page(key: str, version: int | None) -> str:

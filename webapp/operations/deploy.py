@@ -16,7 +16,7 @@ from engine.dmn.definition import DecisionGraph
 from engine.forms.reader import read_forms
 from engine.forms.references import FormsThere, formed_in_vain, keys_and_files
 from engine.queries.crew import known_handlers
-from engine.queries.decisions import DeployedDecisionRow, decision_keys, decisions, decisions_deployed_in
+from engine.queries.decisions import decision_keys, decisions, decisions_deployed_in
 from engine.queries.forms import DeployedFormRow, form_version, forms_deployed_in, forms_there
 from engine.queries.processes import DeployedRow, definition, deployed_in, keys_deployed
 from engine.queries.rows import reading
@@ -67,7 +67,7 @@ def deployment(deployment_id: UUID) -> str:
         there = keys_deployed(conn, called, tenant_id=tenant)
         known = known_handlers(conn)
         decided = decision_keys(conn, {key for _, model in models for _, key in decisions_of(model)}, tenant_id=tenant)
-    warnings: list[tuple[DeployedRow | DeployedDecisionRow | DeployedFormRow, Problem]] = [
+    warnings: list[tuple[DeployedRow | DeployedFormRow, Problem]] = [
         (row, warning)
         for row, model in models
         for warning in (
@@ -94,7 +94,7 @@ def _unchanged() -> dict[str, tuple[Any, ...]]:
     return {"same": _same(), "same_decisions": _same_decisions(), "same_forms": _same_forms()}
 
 
-def _warnings_of(tables: list[DeployedDecisionRow]) -> list[tuple[DeployedDecisionRow, Problem]]:
+def _warnings_of(tables: list[DeployedRow]) -> list[tuple[DeployedRow, Problem]]:
     """Those of each file of decisions, once."""
     found = []
     for row in {table.resource_name: table for table in tables}.values():

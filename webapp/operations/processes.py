@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-from flask import Response, abort, make_response, render_template, request, url_for
+from flask import Response, abort, render_template, request, url_for
 
 from engine.bpmn.definition import PART
 from engine.commands.delete_version import delete_version
@@ -18,6 +18,7 @@ from webapp.fragments import tagged
 from webapp.operations import actions
 from webapp.operations.blueprint import blueprint
 from webapp.operations.drawings import drawing_response
+from webapp.operations.files import file_response
 from webapp.operations.listing import asked
 from webapp.operations.model_text import Step, outline
 from webapp.operations.words import model_of
@@ -85,22 +86,8 @@ def process_drawing(key: str, version: int) -> Response:
 
 
 def model_response(definition_id: Any) -> Response:
-    """The XML as it was deployed; it never changes, so the browser keeps it. Never rendered by the browser itself."""
     with reading(reader()) as conn:
-        found = source(conn, definition_id)
-    if found is None:
-        abort(404)
-    tag = found.content_hash.hex()[:32]
-    if request.if_none_match.contains(tag):
-        response = Response(status=304)
-    else:
-        response = make_response(found.xml)
-        response.mimetype = "application/octet-stream"  # not XML: a model's markup must not become a page of ours
-        name = "".join(sign if sign.isalnum() or sign in "-._" else "_" for sign in f"{found.key}-{found.version}.bpmn")
-        response.headers.set("Content-Disposition", "attachment", filename=name)
-    response.set_etag(tag)
-    response.headers["Cache-Control"] = "private, max-age=86400"
-    return response
+        return file_response(source(conn, definition_id), "bpmn")
 
 
 def counts_shape(counts: list[ElementCounts]) -> dict[str, Any]:

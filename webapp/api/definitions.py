@@ -31,8 +31,8 @@ def create_deployment() -> Response:
         return problem(422, "invalid", f"unknown field: {', '.join(unknown)}", problems=named)
     uploads = request.files.getlist("file")
     if not uploads:
-        missing = [{"field": "file", "message": "expected at least one BPMN file, found none"}]
-        return problem(422, "invalid", "file: expected at least one BPMN file, found none", problems=missing)
+        missing = [{"field": "file", "message": "expected at least one BPMN, DMN or form file, found none"}]
+        return problem(422, "invalid", "file: expected at least one BPMN, DMN or form file, found none", problems=missing)
     texts = {
         "name": request.form.get("name", ""),
         **{f"file {place}": upload.filename or "" for place, upload in enumerate(uploads, start=1)},

@@ -14,7 +14,7 @@ JUEL, FEEL = "juel", "feel"
 
 # DMN 1.1 to 1.5 each have a URI for FEEL, which ends like this. JUEL has none of its own: Java's for JSP stands for it.
 _FEEL = re.compile(r"(?:.*[/:#])?(?:x-)?feel(?:/\d*)?/?", re.IGNORECASE)
-_JUEL = re.compile(r"(?:.*[/:#])?(?:x-)?(?:j?uel|jsp|unified[ -]?expression[ -]?language)/?", re.IGNORECASE)
+_JUEL = re.compile(r"(?:.*[/:#])?(?:x-)?(?:j?u?el|jsp|unified[ -]?expression[ -]?language)/?", re.IGNORECASE)
 _UNDECIDED = re.compile(r".*/(?:XPath|xpath20)/?", re.IGNORECASE)  # what BPMN itself writes where nobody chose
 
 

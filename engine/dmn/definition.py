@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from engine.bpmn.definition import Problem
 from engine.expressions import Expression
 
+ORDERED = ("PRIORITY", "OUTPUT ORDER")
 SINGLE_HIT = ("UNIQUE", "FIRST", "PRIORITY", "ANY")
 HIT_POLICIES = (*SINGLE_HIT, "COLLECT", "RULE ORDER", "OUTPUT ORDER")
 AGGREGATIONS = ("SUM", "MIN", "MAX", "COUNT")
@@ -42,7 +43,7 @@ class Input:
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """An output clause (8.3.3). `order`: its outputValues as a list, from the most important down."""
+    """An output clause (8.3.3). `order`: its outputValues as a list, from the most important down, where the hit policy asks for it."""
 
     id: str
     name: str  # empty only where it is the only one

@@ -155,7 +155,7 @@ class _Run:
             chosen = by_default(table, self._defaults(table, names, where))
         else:
             orders = [self._order(output.order, names, where) for output in table.outputs]
-            chosen = choose(table, hits, orders, where)
+            chosen = choose(table, hits, orders, where, self)
         labels = [clause.label or clause.id or f"input {place}" for place, clause in enumerate(table.inputs, start=1)]
         return tuple(zip(labels, values, strict=True)), chosen
 

@@ -8,11 +8,13 @@ from datetime import date, datetime
 from decimal import Decimal, DecimalException
 from typing import Any
 
-from engine.dmn.definition import DecisionTable, Output, Rule
+from engine.dmn.definition import ORDERED, DecisionTable, Output, Rule
 from engine.dmn.errors import DecisionError
-from engine.dmn.types import told
-from engine.expressions.limits import EXPONENT
-from engine.expressions.values import NUMBERS
+from engine.dmn.types import Meter, told
+from engine.expressions import LimitExceeded
+from engine.expressions.feel.operators import equal
+from engine.expressions.limits import EXPONENT, STEPS
+from engine.expressions.values import NUMBERS, Scope
 
 Values = Mapping[str, Any]  # by the name of the output
 
@@ -34,15 +36,15 @@ class Chosen:
     hits: tuple[Hit, ...]
 
 
-def choose(table: DecisionTable, hits: Sequence[Hit], orders: Sequence[Sequence[Any] | None], where: str) -> Chosen:
+def choose(table: DecisionTable, hits: Sequence[Hit], orders: Sequence[Sequence[Any] | None], where: str, meter: Meter) -> Chosen:
     """Raises DecisionError where the hit policy is violated, naming the rules. `orders`: the outputValues of each output."""
     match table.hit_policy:
         case "UNIQUE" if len(hits) > 1:
             raise DecisionError("hit_policy", f"{where}: expected at most one rule that matches (UNIQUE), found {_rules(hits)}")
         case "ANY":
-            _check_any(hits, where)
-        case "PRIORITY" | "OUTPUT ORDER":
-            hits = sorted(hits, key=lambda hit: _place(hit, table.outputs, orders, where))
+            _check_any(hits, where, meter)
+        case policy if policy in ORDERED:
+            hits = sorted(hits, key=lambda hit: _place(hit, table.outputs, orders, where, meter))
     if table.single:
         hits = hits[:1]
         rows = tuple(hit.outputs for hit in hits)
@@ -73,40 +75,38 @@ def _rules(hits: Sequence[Hit]) -> str:
 # ---- ANY
 
 
-def _check_any(hits: Sequence[Hit], where: str) -> None:
+def _check_any(hits: Sequence[Hit], where: str, meter: Meter) -> None:
     for hit in hits[1:]:
         for name, value in hit.outputs.items():
             first = hits[0].outputs[name]
-            if not same(first, value):
+            if not _same(first, value, where, meter):
                 what = f"{told(first)} from rule {hits[0].rule.number} and {told(value)} from rule {hit.rule.number}"
                 of = f" for {name}" if name else ""
                 raise DecisionError("hit_policy", f"{where}: expected the same outputs of all rules that match (ANY), found {what}{of}")
 
 
-def same(left: Any, right: Any) -> bool:
-    """Equal values of one kind; 1 is not true, and 1.0 is 1."""
-    if isinstance(left, bool) or isinstance(right, bool):
-        return left is right
-    if isinstance(left, int | Decimal) and isinstance(right, int | Decimal):
-        return left == right
-    if isinstance(left, list | tuple) and isinstance(right, list | tuple):
-        return len(left) == len(right) and all(same(a, b) for a, b in zip(left, right, strict=True))
-    if isinstance(left, Mapping) and isinstance(right, Mapping):
-        return left.keys() == right.keys() and all(same(value, right[key]) for key, value in left.items())
-    return type(left) is type(right) and bool(left == right)
+def _same(left: Any, right: Any, where: str, meter: Meter) -> bool:
+    """Equal as FEEL has it, and paid for item by item: 1 is not true, and 1.0 is 1."""
+    scope = Scope({})
+    try:
+        found = equal(left, right, scope) is True
+    except LimitExceeded as error:
+        raise DecisionError("expression", f"{where}: {error}") from error
+    meter.pay(1 + STEPS - scope.steps, where)
+    return found
 
 
 # ---- PRIORITY, OUTPUT ORDER
 
 
-def _place(hit: Hit, outputs: Sequence[Output], orders: Sequence[Sequence[Any] | None], where: str) -> tuple[int, ...]:
+def _place(hit: Hit, outputs: Sequence[Output], orders: Sequence[Sequence[Any] | None], where: str, meter: Meter) -> tuple[int, ...]:
     """Where the outputs stand in the order of their values; the first output counts most (8.2.8.1)."""
     places = []
     for output, order in zip(outputs, orders, strict=True):
         if order is None:
             continue
         value = hit.outputs[output.name]
-        place = next((at for at, each in enumerate(order) if same(each, value)), None)
+        place = next((at for at, each in enumerate(order) if _same(each, value, where, meter)), None)
         if place is None:
             what = f"{told(value)} from rule {hit.rule.number}"
             raise DecisionError("hit_policy", f"{where}: expected one of the output values {output.allowed_text}, found {what}")

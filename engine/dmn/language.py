@@ -4,25 +4,22 @@ from __future__ import annotations
 
 import re
 
+from engine.bpmn.languages import FEEL, JUEL, named_language
 from engine.expressions import Expression, parse, parse_unary_tests
 
-_FEEL = re.compile(r"(?i)feel|https?://www\.omg\.org/spec/(FEEL/\d+|DMN/\d+/FEEL)/?")
-_JUEL = frozenset({"juel", "uel", "el"})
 _SHOWN = re.compile(r"\s*[$#]\{.*\}\s*", re.DOTALL)  # no FEEL begins so
 
 
 def language_of(given: str | None, text: str) -> str | None:
     """feel or juel; None for any other language that is given."""
     if not given:
-        return "juel" if _SHOWN.fullmatch(text) else "feel"
-    if _FEEL.fullmatch(given):
-        return "feel"
-    return "juel" if given.lower() in _JUEL else None
+        return JUEL if _SHOWN.fullmatch(text) else FEEL
+    return named_language(given)
 
 
 def parsed(text: str, language: str, known: frozenset[str] = frozenset()) -> Expression:
     """An expression. Raises ExpressionError. `known`: names of FEEL that may have blanks in them."""
-    return parse(text, language="juel") if language == "juel" else parse(text, language="feel", names=known)
+    return parse(text, language=language, names=known)
 
 
 def parsed_tests(text: str, language: str, known: frozenset[str] = frozenset()) -> Expression:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from engine.bpmn.languages import JUEL
 from engine.dmn import names
 from engine.dmn.context import Context
-from engine.dmn.definition import AGGREGATIONS, ANY_TYPE, HIT_POLICIES, DecisionTable, Input, Output, Rule, Test
+from engine.dmn.definition import AGGREGATIONS, ANY_TYPE, HIT_POLICIES, ORDERED, DecisionTable, Input, Output, Rule, Test
 from engine.dmn.item_types import type_of
-from engine.dmn.language import language_of, parsed
+from engine.dmn.language import parsed
 from engine.dmn.names import Element, named
 from engine.expressions import Expression, ExpressionError
 
@@ -18,7 +19,7 @@ def parse_table(element: Element, context: Context) -> DecisionTable | None:
         context.problem(element, f"{named(element)} has the hit policy {policy!r}", f"one of {', '.join(HIT_POLICIES)}")
         return None
     inputs = tuple(_input(clause, context) for clause in names.children(element, "input"))
-    outputs = tuple(_output(clause, element, context) for clause in names.children(element, "output"))
+    outputs = tuple(_output(clause, element, policy, context) for clause in names.children(element, "output"))
     rules = tuple(_rule(rule, number, inputs, outputs, context) for number, rule in enumerate(names.children(element, "rule"), start=1))
     annotations = tuple((column.get("name") or "").strip() for column in names.children(element, "annotation"))
     aggregation = _aggregation(element, policy, outputs, context)
@@ -49,7 +50,7 @@ def _check_outputs(element: Element, policy: str, outputs: tuple[Output, ...], c
             context.problem(element, f"{named(element)} has several outputs, and one without a name", "a name for each")
         for twice in sorted({name for name in given if name and given.count(name) > 1}):
             context.problem(element, f"{named(element)} has {given.count(twice)} outputs named {twice!r}", "a name of its own for each")
-    if policy in ("PRIORITY", "OUTPUT ORDER") and not any(output.order is not None for output in outputs):
+    if policy in ORDERED and not any(output.order is not None for output in outputs):
         context.problem(
             element, f"{named(element)} has the hit policy {policy} and no order of outputs", "outputValues, the most important first"
         )
@@ -74,7 +75,7 @@ def _input(clause: Element, context: Context) -> Input:
     )
 
 
-def _output(clause: Element, table: Element, context: Context) -> Output:
+def _output(clause: Element, table: Element, policy: str, context: Context) -> Output:
     default = names.child(clause, "defaultOutputEntry")
     holder = names.child(clause, "outputValues")
     text = names.text_in(holder)
@@ -84,7 +85,7 @@ def _output(clause: Element, table: Element, context: Context) -> Output:
         name,
         " ".join((clause.get("label") or name or table.get("outputLabel") or "").split()),
         type_of(clause, context),
-        _order(text, context),
+        _order(text, context) if policy in ORDERED else None,
         context.tests(holder, f"the outputValues of {named(clause)}"),
         text,
         context.expression(default, f"the default of {named(clause)}"),
@@ -125,9 +126,9 @@ def _test(entry: Element, where: str, context: Context) -> Test:
     text = names.text_in(entry)
     if text in ("", "-"):
         return Test(text)
-    given = (entry.get("expressionLanguage") or "").strip() or context.language
-    if language_of(given, text) == "juel":
-        return Test(text, context.expression(entry, where), unary=False)
-    if context.language_at(entry) is None:
+    language = context.language_at(entry)
+    if language is None:
         return Test(text)
+    if language == JUEL:
+        return Test(text, context.expression(entry, where), unary=False)
     return Test(text, context.tests(entry, where))

@@ -34,7 +34,9 @@ def test_every_name_of_feel_is_known(name: str) -> None:
     assert named_language(name) == "feel"
 
 
-@pytest.mark.parametrize("name", ["juel", "JUEL", "uel", "text/x-juel", "http://java.sun.com/products/jsp/", "http://www.omg.org/juel"])
+@pytest.mark.parametrize(
+    "name", ["juel", "JUEL", "uel", "el", "text/x-juel", "http://java.sun.com/products/jsp/", "http://www.omg.org/juel"]
+)
 def test_every_name_of_juel_is_known(name: str) -> None:
     assert named_language(name) == "juel"
 

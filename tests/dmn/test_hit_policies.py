@@ -119,6 +119,26 @@ def test_any_compares_values_of_one_kind(first: str, second: str, *, alike: bool
             value(text, a=1)
 
 
+def test_comparing_outputs_is_paid_for_item_by_item_and_only_so_deep() -> None:
+    rules = [("-", "given")] * 60
+    assert value(table(["1"], ["x"], *rules, hit="ANY"), given=[1] * 1_000) == [1] * 1_000
+    with pytest.raises(DecisionError, match="expected a decision of at most 1,000,000 steps, found one that needs more"):
+        value(table(["1"], ["x"], *rules, hit="ANY"), given=[1] * 40_000)
+    with pytest.raises(DecisionError, match="decision d: expected at most 50000 steps"):
+        value(table(["1"], ["x"], *rules, hit="ANY"), given=[1] * 50_001)
+    deep: Any = 1
+    for _ in range(5_000):
+        deep = [deep]
+    with pytest.raises(DecisionError, match="decision d: expected values nested at most 100 deep"):
+        value(table(["1"], ["x"], *rules, hit="ANY"), given=deep)
+
+
+def test_the_order_of_outputs_is_looked_at_where_the_hit_policy_asks_for_it_alone() -> None:
+    assert value(table(["1"], ['x in "A", nope'], ("-", '"A"'))) == "A"
+    with pytest.raises(DecisionError, match="expected a variable 'nope', found none"):
+        value(table(["1"], ['x in "A", nope'], ("-", '"A"'), hit="PRIORITY"))
+
+
 def test_a_priority_that_is_not_among_the_output_values_is_an_error_that_names_the_rule() -> None:
     text = table(["a"], ['x in "A","B"'], ("-", '"C"'), ("-", '"A"'), hit="PRIORITY")
     with pytest.raises(DecisionError, match='rule 1, output x: expected one of "A","B", found the string \'C\''):

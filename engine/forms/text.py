@@ -7,6 +7,8 @@ import json
 import re
 from typing import Any
 
+from engine.expressions.values import storable
+
 MAX_SIZE = 1_000_000  # bytes
 MAX_DEPTH = 40
 
@@ -76,5 +78,5 @@ def _texts_are_storable(document: Any) -> None:
             waiting += [(each, depth + 1) for pair in part.items() for each in pair]
         elif isinstance(part, list):
             waiting += [(each, depth + 1) for each in part]
-        elif isinstance(part, str) and ("\0" in part or any("\ud800" <= letter <= "\udfff" for letter in part)):
+        elif isinstance(part, str) and storable(part) is None:
             raise Unreadable("a text holds U+0000 or half of a surrogate pair", "text that can be stored")

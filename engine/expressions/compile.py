@@ -51,7 +51,7 @@ def _compile(node: Node) -> Closure:
     match node:
         case Literal(value):
             return lambda scope: value
-        case Name(name):
+        case Name(name) | Feel(Name(name)):  # one that stands alone in FEEL, no frame can hide
             return _name(name)
         case Member(target, key):
             return _member(_compile(target), key)

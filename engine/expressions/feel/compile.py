@@ -53,22 +53,8 @@ def compile_feel(root: Feel | AsVariable | AsCondition) -> Callable[[Scope], Any
             return lambda scope: as_variable(inner(FeelScope.of(scope)))
         case AsCondition(body):
             return _condition(_entry(body))
-    if isinstance(root.body, Name):
-        return _variable(root.body.name)
     inner = compile_node(root.body)
     return lambda scope: inner(FeelScope.of(scope))
-
-
-def _variable(name: str) -> Callable[[Scope], Any]:
-    """A name that stands alone, which no frame can hide."""
-
-    def evaluate(scope: Scope) -> Any:
-        try:
-            return scope.variables[name]
-        except KeyError:
-            raise missing_variable(name, scope.variables) from None
-
-    return evaluate
 
 
 def _entry(node: Node) -> Closure:

@@ -45,15 +45,19 @@ def eventually(look: Callable[[], T], what: str, *, seconds: float = 30.0) -> T:
 
 
 class WorkerProcess:
-    """One worker in a process of its own. Settings by their variables, on top of QUICK."""
+    """One worker in a process of its own. Settings by their variables, on top of QUICK.
 
-    def __init__(self, database_url: str, log: Path, **settings: str) -> None:
+    `tree`, `python`: of another release than this.
+    """
+
+    def __init__(self, database_url: str, log: Path, *, tree: Path | None = None, python: str = sys.executable, **settings: str) -> None:
         names = {f"BATON_{name.upper()}": value for name, value in settings.items()}
         self.log = log
         clean = {name: value for name, value in os.environ.items() if not name.startswith("BATON_")}
         with log.open("ab") as out:
             self.process = subprocess.Popen(
-                [sys.executable, "-c", RUN],
+                [python, "-c", RUN],
+                cwd=tree,
                 env={**clean, **QUICK, "DATABASE_URL": database_url, **names},
                 stdout=out,
                 stderr=out,

@@ -313,7 +313,7 @@ JOIN scope s ON s.id = t.scope_id
 JOIN process_instance r ON r.id = e.root_id
 CROSS JOIN LATERAL (SELECT ARRAY(
   SELECT jsonb_array_elements_text(b.counters->'over') FROM scope b WHERE b.id = ANY (s.path)) AS names) of_loops
-WHERE e.id = ANY (%(ids)s) AND e.status = 'leased' AND e.held = '{}' AND r.mark IS DISTINCT FROM 'cancelling'
+WHERE e.id = ANY (%(ids)s) AND e.status COLLATE "C" = 'leased' AND e.held = '{}' AND r.mark IS DISTINCT FROM 'cancelling'
 """
 _KNOWN = (
     "SELECT EXISTS (SELECT FROM external_task WHERE id = %(id)s AND tenant_id = %(tenant_id)s)"

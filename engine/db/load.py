@@ -19,13 +19,13 @@ from psycopg.types.json import set_json_loads
 
 from engine.core.snapshot import ExecutionState, InstanceState, OpenSignal, OpenTask, ScopeState, Snapshot, TokenState
 from engine.core.values import Later, Variable, native
-from engine.db import locks
+from engine.db import locks, straight
 from engine.db.session import cursor_of
 
 # Documents come back by the thousand. Integers are kept within 64 bits by `engine.core.values`, so nothing is lost.
 set_json_loads(orjson.loads)
 
-_READ = "SELECT baton_read_case(%s, %s, %s, %s)"
+_READ = "SELECT baton_read_case(%(kind)s, %(leaf_id)s, %(whole)s, %(lean)s)"
 _LOCK = "SELECT baton_lock_case(%s, %s, %s, %s)"
 
 
@@ -64,7 +64,9 @@ def read_case(conn: psycopg.Connection[Any], kind: str, leaf_id: UUID, *, whole:
 
     `lean`: large variables of a narrow snapshot are left in the database (`engine.core.values.Later`).
     """
-    return case_in(cursor_of(conn).execute(_READ, (kind, leaf_id, whole, lean)).fetchone(), kind, leaf_id, whole)
+    statement = _READ if whole else straight.READ.get(kind, _READ)
+    parameters = {"kind": kind, "leaf_id": leaf_id, "whole": whole, "lean": lean}
+    return case_in(cursor_of(conn).execute(statement, parameters).fetchone(), kind, leaf_id, whole)
 
 
 def lock_case(conn: psycopg.Connection[Any], kind: str, leaf_id: UUID, *, whole: bool = False, lean: bool = False) -> Loaded | None:
@@ -208,11 +210,12 @@ class Work:
         return {"lock_first": self.lock_first, "ahead": self.ahead}
 
 
-_BATCH = """
-SELECT j.id, j.kind, j.topic, j.element_id, j.definition_id, j.instance_id, j.root_id, j.tenant_id, j.payload, j.attempts, j.max_attempts,
-       j.lease_number, j.lock_first, j.held,
-       CASE WHEN j.kind IN ('service', 'timer', 'message') AND j.instance_id IS NOT NULL THEN baton_read_case('job', j.id, false, %s) END
-FROM job j WHERE j.id = ANY (%s) AND j.status = 'leased'
+# By key, as a guard does (locks.py): the index of leases would be read from end to end.
+_BATCH = f"""
+SELECT l.id, l.kind, l.topic, l.element_id, l.definition_id, l.instance_id, l.root_id, l.tenant_id, l.payload, l.attempts, l.max_attempts,
+       l.lease_number, l.lock_first, l.held,
+       CASE WHEN l.kind IN ('service', 'timer', 'message') AND l.instance_id IS NOT NULL THEN {straight.document("job", "%(lean)s")} END
+{straight.leaf_and_case("job")} WHERE l.id = ANY (%(ids)s) AND l.status COLLATE "C" = 'leased'
 """
 
 
@@ -226,7 +229,7 @@ def load_batch(conn: psycopg.Connection[Any], job_ids: Sequence[UUID]) -> dict[U
     """
     found: dict[UUID, Work] = {}
     unread: dict[UUID, frozenset[str]] = {}  # jobs with the names of what they shall not see
-    for row in cursor_of(conn).execute(_BATCH, (True, list(job_ids))).fetchall():
+    for row in cursor_of(conn).execute(_BATCH, {"lean": True, "ids": list(job_ids)}).fetchall():
         ahead = case_in((row[-1],), "job", row[0], False)
         seen, hidden = _seen(ahead)
         if any(isinstance(variable, Later) for variable in seen.values()):
@@ -234,7 +237,7 @@ def load_batch(conn: psycopg.Connection[Any], job_ids: Sequence[UUID]) -> dict[U
         else:
             found[row[0]] = _work(row, ahead, seen)
     if unread:
-        for row in cursor_of(conn).execute(_BATCH, (False, list(unread))).fetchall():
+        for row in cursor_of(conn).execute(_BATCH, {"lean": False, "ids": list(unread)}).fetchall():
             ahead = case_in((row[-1],), "job", row[0], False)
             seen, _ = _seen(ahead)
             found[row[0]] = _work(row, ahead, {name: variable for name, variable in seen.items() if name not in unread[row[0]]})

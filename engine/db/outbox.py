@@ -10,9 +10,9 @@ import psycopg
 
 from engine.db.session import cursor_of
 
-_REQUESTS = "SELECT id, request FROM delivery WHERE id = ANY (%s) AND status = 'leased' AND held = '{}'"
+_REQUESTS = "SELECT id, request FROM delivery WHERE id = ANY (%(ids)s) AND status COLLATE \"C\" = 'leased' AND held = '{}'"
 
 
 def load_requests(conn: psycopg.Connection[Any], delivery_ids: Sequence[UUID]) -> dict[UUID, Mapping[str, Any]]:
     """The request of each leased delivery, by id. One that is no longer leased, or was held meanwhile, is not in it."""
-    return dict(cursor_of(conn).execute(_REQUESTS, (list(delivery_ids),)).fetchall())
+    return dict(cursor_of(conn).execute(_REQUESTS, {"ids": list(delivery_ids)}).fetchall())

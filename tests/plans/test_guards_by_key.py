@@ -14,7 +14,8 @@ from typing import Any
 import psycopg
 import pytest
 
-from engine.commands import deliveries, failure, leases, tasks
+from engine.commands import deliveries, external_tasks, failure, leases, tasks
+from engine.db import load, outbox, straight
 from engine.db.acquire import WORK, acquire_sql
 from engine.db.locks import END_DELIVERY, LEAF
 from engine.db.statements import Mix, writing_statements
@@ -31,6 +32,7 @@ GUARDED = {
     **{f"release of a {table}": text for table, text in leases._RELEASE.items()},
     **{f"failure of a {table}": text for table, text in failure._FAIL.items()},
 }
+BATCHES = {"job": load._BATCH, "external_task": external_tasks._BATCH, "delivery": outbox._REQUESTS}
 HOT = ("process_instance", "user_task", "job", "external_task", "delivery", "subscription", "token")
 
 
@@ -40,6 +42,21 @@ def test_every_guard_finds_its_row_by_its_key_on_a_database_without_statistics(c
     used = {node["Index Name"] for node in nodes if node.get("Relation Name") in HOT and "Index Name" in node}
     assert used, "expected an index, found none"
     assert all(index.startswith("pk_") for index in used), f"{name}: expected primary keys, found {used}"
+
+
+@pytest.mark.parametrize("table", BATCHES)
+def test_a_batch_that_was_leased_is_read_by_its_keys_and_not_along_the_index_of_leases(committed_db: Connection, table: str) -> None:
+    nodes = [node for node in planned(committed_db, BATCHES[table]) if node.get("Relation Name") == table]
+    assert [node.get("Index Name") for node in nodes] == [f"pk_{table}"]
+
+
+@pytest.mark.parametrize("kind", straight.READ)
+def test_a_straight_read_goes_from_key_to_key_and_reads_no_table_from_end_to_end(committed_db: Connection, kind: str) -> None:
+    nodes = [node for node in planned(committed_db, straight.READ[kind]) if "Relation Name" in node]
+    assert {node["Index Name"] for node in nodes if node["Relation Name"] not in ("token", "variable")} == {
+        f"pk_{kind}", "pk_scope", "pk_process_instance",
+    }  # fmt: skip
+    assert all("Index Cond" in node for node in nodes)
 
 
 @pytest.mark.parametrize("table", WORK)

@@ -42,7 +42,7 @@ OWNERS = {Level.DEPLOYMENT, Level.ROOT, Level.DEFINITION}
 _FOUND = re.compile(
     r"(?P<spelled>\bFOR\s+(?:NO\s+KEY\s+UPDATE|UPDATE|KEY\s+SHARE|SHARE)\b(?:\s+OF\s+\w+)?)(?P<skips>\s+SKIP\s+LOCKED)?"
     r"|(?P<advisory>\bpg_advisory_\w*lock\w*)"
-    r"|\b(?P<function>baton_(?:lock|open|take|cancel|spread)\w*)\s*\("
+    r"|\b(?P<function>baton_(?:lock|open|take|cancel|spread|hold|free)\w*)\s*\("
     r"|\b(?:UPDATE|DELETE\s+FROM)\s+(?P<changed>\w+)"
     r"|\bINSERT\s+INTO\s+(?P<asked>request)\b",
     re.IGNORECASE,

@@ -130,6 +130,7 @@ def history(conn: Connection, item_id: UUID) -> list[tuple[str, str]]:
 WATCHED = (
     "process_instance", "scope", "token", "variable", "completed_execution", "user_task", "inbox_entry", "job", "external_task", "delivery",
     "subscription", "message", "incident", "history", "audit", "process_definition", "deployment",
+    "suspension", "pause",
 )  # fmt: skip
 
 

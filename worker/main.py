@@ -40,7 +40,7 @@ from worker.upkeep import Upkeep
 logger = logging.getLogger("baton.worker")
 
 THROWN = (("throw", "signal"), ("throw", "message"), ("signal", ""))
-ENGINE_JOBS = (("cancel", ""), ("continue", ""), ("message", ""), ("start_timer", ""), ("timer", ""), *THROWN)
+ENGINE_JOBS = (("cancel", ""), ("continue", ""), ("hold", ""), ("message", ""), ("start_timer", ""), ("timer", ""), *THROWN)
 
 LAST_REPORTS_SECONDS = 5.0  # after everything was told to stop: time for what is being reported
 

@@ -15,9 +15,10 @@ from typing import Any
 from engine.commands import deliveries, jobs, leases
 from engine.commands.cancel import cancel_some
 from engine.commands.deliver_message import deliver_message
-from engine.commands.outcome import CaseShrunk, ItemDone, ItemFailed, ItemReleased, Lease, Refusal, Rejected, SignalSpread
+from engine.commands.outcome import CaseShrunk, ItemDone, ItemFailed, ItemReleased, ItemsHeld, Lease, Refusal, Rejected, SignalSpread
 from engine.commands.signals import receive_signal, spread_signal
 from engine.commands.start_by_timer import start_by_timer
+from engine.commands.suspend import hold_step
 from engine.commands.thrown_messages import publish_thrown
 from engine.config import Settings
 from engine.db.acquire import Acquired
@@ -130,6 +131,8 @@ class Runner:
                 return self._in_steps(item, spread_signal)
             case "cancel":
                 return self._in_steps(item, cancel_some)
+            case "hold":
+                return self._in_steps(item, hold_step)
         raise ValueError(f"job {item.row.item_id}: expected a kind this worker asked for, found {item.row.job_kind!r}")
 
     def _take(self, item: Item, step: Callable[[Connection], Any]) -> Any:
@@ -143,7 +146,7 @@ class Runner:
         """What is too large for one transaction, step by step under one lease. Told to stop, another worker goes on from there."""
         while True:
             outcome = self._report(item, lambda conn: step(conn, item.lease))
-            if not isinstance(outcome, CaseShrunk | SignalSpread):
+            if not isinstance(outcome, CaseShrunk | ItemsHeld | SignalSpread):
                 return outcome
             if item.held.lost.is_set():
                 return "dropped"

@@ -1,8 +1,9 @@
 """Cancelling a case: everything in it ends, in one transaction or, where that would be long, in many short ones.
 
-A small case ends at once, as a step of the core. A case of more than `AT_ONCE` rows is marked `cancelling` by one short
-transaction, from which on its commands are refused, and a job of kind `cancel` takes it apart: `cancel_some`, a bounded
-number of rows a transaction, as often as it takes, whoever holds the lease. What is written and told is the same.
+A small case ends at once, as a step of the core. A case of more than `AT_ONCE` rows, or a suspended one, is marked
+`cancelling` by one short transaction, from which on its commands are refused, and a job of kind `cancel` takes it apart:
+`cancel_some`, a bounded number of rows a transaction, as often as it takes, whoever holds the lease. What is written and
+told is the same.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from engine.commands.requests import WRITE_REQUEST, Request, encode, is_repeat, 
 from engine.commands.step import Repeated, Step, answer, marked, take
 from engine.commands.transaction import Connection, command, transaction
 from engine.core.effects import InvariantBroken
+from engine.core.lifecycle import SUSPENDED
 from engine.core.snapshot import Cancelled
 from engine.db.load import Loaded, lock_case
 from engine.db.locks import CANCEL_SOME, CASE, LEAF, ROOT_IF_REVISION
@@ -50,8 +52,11 @@ def cancel_instance(
     INVALID (reason too long).
     """
     request = request_for(actor, request_id, "cancel_instance", instance_id, reason)
-    cancel = _mark if _is_large(conn, instance_id) else _at_once
-    outcome = cancel(conn, instance_id, actor, reason, request)
+    try:
+        cancel = _mark if _is_large(conn, instance_id) else _at_once
+        outcome = cancel(conn, instance_id, actor, reason, request)
+    except _Suspended:
+        outcome = _mark(conn, instance_id, actor, reason, request)
     if isinstance(outcome, Rejected):
         refused: InstanceCancelled | Rejected = answer(conn, "cancel_instance", actor, outcome, request)
         return refused
@@ -86,12 +91,23 @@ def _judge(conn: Connection, loaded: Loaded | None, actor: Actor, reason: str) -
 # ---- a small case
 
 
+class _Suspended(Exception):
+    """Rolls back: deliveries and thrown messages of a suspended case are held, and outlive it; a job frees them."""
+
+
+def _judge_small(conn: Connection, loaded: Loaded | None, actor: Actor, reason: str) -> Rejected | None:
+    refused = _judge(conn, loaded, actor, reason)
+    if refused is None and loaded is not None and loaded.mark in SUSPENDED:
+        raise _Suspended
+    return refused
+
+
 def _at_once(conn: Connection, instance_id: UUID, actor: Actor, reason: str, request: Request | None) -> InstanceCancelled | Rejected:
     step = Step(
         kind="instance",
         leaf_id=instance_id,
         actor=actor.username,
-        judge=lambda loaded: _judge(conn, loaded, actor, reason),
+        judge=lambda loaded: _judge_small(conn, loaded, actor, reason),
         trigger=lambda _: Cancelled(reason),
         outcome=lambda *_: InstanceCancelled(instance_id),
         request=request,
@@ -112,7 +128,7 @@ def _at_once(conn: Connection, instance_id: UUID, actor: Actor, reason: str, req
 
 
 def _mark(conn: Connection, root_id: UUID, actor: Actor, reason: str, request: Request | None) -> InstanceCancelled | Rejected:
-    """Mark it and leave the rest to a job. A mark of a suspension gives way."""
+    """Mark it and leave the rest to a job. A mark of a suspension gives way, and another job frees what is sent all the same."""
     done = InstanceCancelled(root_id, finishing=True)
     try:
         with transaction(conn):
@@ -131,6 +147,8 @@ def _mark(conn: Connection, root_id: UUID, actor: Actor, reason: str, request: R
                 "definition_id": snapshot.definition_id,
                 "job_id": new_id(),
                 "attempts": ATTEMPTS,
+                "suspended": loaded.mark in SUSPENDED,
+                "freer_id": new_id(),
                 "payload": orjson.dumps({"by": actor.username, "reason": reason}).decode(),
             }
             if request is not None:
@@ -187,6 +205,11 @@ marked AS (UPDATE process_instance p SET mark = 'cancelling', revision = revisio
 finisher AS (
   INSERT INTO job (id, {CASE}, created_at, kind, element_id, due_at, available_at, priority, level, max_attempts, payload)
   SELECT %(job_id)s, go.*, 'cancel', '', go.at, go.at, 9, 9, %(attempts)s, %(payload)s::jsonb FROM go
+), freer AS (
+  INSERT INTO job (id, {CASE}, created_at, kind, element_id, due_at, available_at, priority, level, max_attempts, payload)
+  SELECT %(freer_id)s, go.*, 'hold', '', go.at, go.at, 9, 9, %(attempts)s, '{{"what": "free", "spread": 0}}' FROM go WHERE %(suspended)s
+), over AS (
+  DELETE FROM suspension s USING go WHERE s.object_id = %(root_id)s AND %(suspended)s
 )"""
 _MARK = (
     f"{_MARKED} SELECT at FROM go",

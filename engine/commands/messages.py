@@ -7,7 +7,8 @@ gone by then, it looks again.
 
 One order, documented: an instance that waits wins over a start event, and among several the oldest subscription wins.
 Keys are compared as text: the number 42 and the text "42" are one key. A start event takes a message of any key, which
-becomes the business key. A message has expired when its time says so, whether or not upkeep has deleted it.
+becomes the business key. Who waits in a suspended case has it neither now nor later: the sender is told. A message has
+expired when its time says so, whether or not upkeep has deleted it.
 """
 
 from __future__ import annotations
@@ -58,7 +59,8 @@ def publish_message(
     """Give a message to who waits for it; else store it for `time_to_live_seconds`; without any, refuse it.
 
     Locks: the message key, and nothing else; or the root and the subscription; or the definition and its start subscription.
-    Refuses: NOT_ALLOWED, INVALID, NO_SUBSCRIPTION, UNSUPPORTED (the receiver's stored model).
+    Refuses: NOT_ALLOWED, INVALID, NO_SUBSCRIPTION, INSTANCE_SUSPENDED (whoever waits: it is not stored), UNSUPPORTED (the
+    receiver's stored model).
     """
     if not may(actor, "publish", "message"):
         return Rejected(Refusal.NOT_ALLOWED)
@@ -218,15 +220,14 @@ def _correlate(conn: Connection, message: _Message, receiver: _Receiver) -> Any:
             return MessagePublished("correlated", message.id, receiver.instance_id)
         case Repeated() as repeated:
             return repeated.outcome
-        case Rejected(refusal=Refusal.UNSUPPORTED) as rejected:
+        case Rejected(refusal=Refusal.UNSUPPORTED | Refusal.INSTANCE_SUSPENDED) as rejected:
             return rejected
         case _:
             return None
 
 
 def _judge(loaded: Loaded | None) -> Rejected | None:
-    # A suspended case receives; what it writes is held.
-    return Rejected(Refusal.NO_SUBSCRIPTION) if loaded is None else marked(loaded, even_suspended=True)
+    return Rejected(Refusal.NO_SUBSCRIPTION) if loaded is None else marked(loaded)
 
 
 def _start(conn: Connection, message: _Message, receiver: _Receiver) -> Any:

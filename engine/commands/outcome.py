@@ -25,7 +25,9 @@ class Refusal(StrEnum):
     ALREADY_COMPLETED = "already_completed"
     ALREADY_CANCELLED = "already_cancelled"
     INSTANCE_ENDED = "instance_ended"
-    INSTANCE_SUSPENDED = "instance_suspended"
+    INSTANCE_SUSPENDED = "instance_suspended"  # `by` whom, `at` when, `detail` why
+    ALREADY_SUSPENDED = "already_suspended"
+    NOT_SUSPENDED = "not_suspended"
     INSTANCE_CANCELLING = "instance_cancelling"
     CALLED_INSTANCE = "called_instance"  # it ends with its caller; `item_id` is the case
     DEFINITION_SUSPENDED = "definition_suspended"
@@ -126,6 +128,26 @@ class InstanceCancelled:
 @dataclass(frozen=True, slots=True)
 class CaseShrunk:
     """One step of a large cancel was taken, under a lease that goes on."""
+
+    item_id: UUID
+    rows: int
+
+
+@dataclass(frozen=True, slots=True)
+class InstanceSuspended:
+    instance_id: UUID
+    finishing: bool = False  # so large that a job holds the rest of its work
+
+
+@dataclass(frozen=True, slots=True)
+class InstanceResumed:
+    instance_id: UUID
+    finishing: bool = False  # so large that a job frees the rest of its work
+
+
+@dataclass(frozen=True, slots=True)
+class ItemsHeld:
+    """One step of a large suspension, pause or resumption was taken, under a lease that goes on."""
 
     item_id: UUID
     rows: int

@@ -14,7 +14,7 @@ import hashlib
 import json
 import types
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass, fields, is_dataclass, replace
 from datetime import datetime
 from enum import Enum
 from functools import cache
@@ -34,6 +34,7 @@ _ASKED = orjson.OPT_SORT_KEYS | orjson.OPT_NON_STR_KEYS | orjson.OPT_PASSTHROUGH
 _OUTCOME = orjson.OPT_PASSTHROUGH_DATACLASS | orjson.OPT_NON_STR_KEYS
 
 JUDGED_AFRESH = frozenset({Refusal.INVALID, Refusal.UNSUPPORTED, Refusal.NOT_FOUND, Refusal.NOT_ALLOWED})
+SUSPENDED = frozenset({Refusal.INSTANCE_SUSPENDED, Refusal.ALREADY_SUSPENDED, Refusal.DEFINITION_SUSPENDED})
 
 # Members and statements for writers. Parameters: `Request.params()`, and `outcome`, a jsonb document.
 WRITE_REQUEST = (
@@ -56,6 +57,15 @@ _INSERT = (
 _REFUSAL = (
     "INSERT INTO refusal (at, tenant_id, actor, command, item_id, reason, detail) VALUES (baton_clock(), %s, %s, %s, %s, %s, %s::jsonb)"
 )
+# `id`: a version or a root instance, or something that belongs to one.
+_BY_WHOM = """
+SELECT s.suspended_by, p.display_name, s.suspended_at, s.reason
+FROM suspension s LEFT JOIN person p ON p.tenant_id = s.tenant_id AND p.username = s.suspended_by
+WHERE s.object_id = coalesce((SELECT root_id FROM process_instance WHERE id = %(id)s),
+  (SELECT root_id FROM user_task WHERE id = %(id)s), (SELECT root_id FROM job WHERE id = %(id)s),
+  (SELECT root_id FROM external_task WHERE id = %(id)s), (SELECT root_id FROM subscription WHERE id = %(id)s),
+  (SELECT root_id FROM token WHERE id = %(id)s), %(id)s)
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,11 +127,22 @@ def refuse(conn: Connection, command: str, actor: str, tenant_id: str, rejected:
     """
     if rejected.refusal in JUDGED_AFRESH:
         return rejected
+    if rejected.refusal in SUSPENDED:
+        rejected = _by_whom(conn, rejected)
     if request is None:
         detail = orjson.dumps({"detail": rejected.detail, "by": rejected.by}).decode()
         conn.execute(_REFUSAL, (tenant_id, actor, command, rejected.item_id, rejected.refusal.value, detail))
         return rejected
     return record(conn, request, rejected)
+
+
+def _by_whom(conn: Connection, rejected: Rejected) -> Rejected:
+    """Who suspended it, when and why. Read when the refusal is told, and only then: no command that succeeds pays for it."""
+    row = conn.execute(_BY_WHOM, {"id": rejected.item_id}).fetchone()
+    if row is None:
+        return rejected
+    by, by_name, at, reason = row
+    return replace(rejected, by=by, by_name=by_name, at=at, detail=rejected.detail or reason)
 
 
 def record(conn: Connection, request: Request | None, outcome: Any) -> Any:

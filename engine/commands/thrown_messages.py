@@ -15,7 +15,7 @@ import orjson
 
 from engine.commands.jobs import Outcome, fail_or_lost, landed_or_lost
 from engine.commands.messages import LOOK, LOOKS
-from engine.commands.outcome import SYSTEM, ItemDone, Lease
+from engine.commands.outcome import SYSTEM, ItemDone, ItemReleased, Lease, Refusal, Rejected
 from engine.commands.reception import Received, has_lease, receive
 from engine.commands.start import NewCase, prepare
 from engine.commands.step import marked
@@ -33,8 +33,10 @@ _NAME = "publish_thrown"
 
 
 @command
-def publish_thrown(conn: Connection, lease: Lease) -> Outcome:
+def publish_thrown(conn: Connection, lease: Lease) -> Outcome | ItemReleased:
     """Give a thrown message to who waits for it; else store it for its time to live; without any, drop it.
+
+    For who waits in a suspended case it waits too (ItemReleased).
 
     Locks: the job and the message key; or the root, the job and the subscription; or the definition, the job and the start
     subscription. Refuses: LEASE_LOST.
@@ -137,7 +139,7 @@ SELECT baton_clock(), %(tenant_id)s, %(root_id)s, 'job_completed', %(element_id)
 # ---- who waits receives
 
 
-def _give(conn: Connection, lease: Lease, found: Reception | None) -> ItemDone | None:
+def _give(conn: Connection, lease: Lease, found: Reception | None) -> ItemDone | ItemReleased | None:
     """Inside the transaction. None: look again; the lease may be lost, the subscription gone, its case being cancelled."""
     # Re-check after the lock: all of it may have changed while we waited.
     if found is None or not has_lease(found, lease) or found.receiver is None:
@@ -145,9 +147,34 @@ def _give(conn: Connection, lease: Lease, found: Reception | None) -> ItemDone |
     payload = found.job["payload"]
     told = {"message": payload["name"], "key": payload["key"], "message_id": str(lease.item_id), "thrown_by": payload["instance_id"]}
     if found.case is not None and found.case.snapshot is not None:
-        # A suspended case receives; what it writes is held.
-        return None if marked(found.case, even_suspended=True) else receive(conn, lease, found, Received("message", told))
+        match marked(found.case):
+            case None:
+                return receive(conn, lease, found, Received("message", told))
+            case Rejected(refusal=Refusal.INSTANCE_SUSPENDED):
+                return _wait(conn, lease, found.case.snapshot.instance_id)
+        return None
     return _start(conn, lease, found, told)
+
+
+def _wait(conn: Connection, lease: Lease, instance_id: UUID) -> ItemReleased:
+    """Who waits is suspended. Nobody could be told, so the job waits with it: the resumption frees it, as it frees its items."""
+    cursor_of(conn).execute(_WAIT, {"item_id": lease.item_id, "number": lease.number, "instance_id": instance_id})
+    return ItemReleased(lease.item_id)
+
+
+# Under the locks of lock_reception: the root's mark cannot go while this is written.
+_WAIT = """
+WITH leaf AS (
+  UPDATE job j SET status = 'available', attempts = j.attempts - 1, held = j.held || '{suspended}'::text[],
+    instance_id = %(instance_id)s, available_at = baton_clock(), lease_owner = NULL, lease_expires_at = NULL, leased_at = NULL
+  WHERE j.id = %(item_id)s AND j.status COLLATE "C" = 'leased' AND j.lease_number = %(number)s
+  RETURNING j.*
+)
+INSERT INTO history (at, tenant_id, root_id, kind, element_id, actor, item_id, data)
+SELECT baton_clock(), tenant_id, root_id, 'job_released', element_id, 'engine', id,
+  jsonb_build_object('lease_number', lease_number, 'attempt', attempts + 1, 'unstarted', false, 'because', 'instance_suspended')
+FROM leaf
+"""
 
 
 def _start(conn: Connection, lease: Lease, found: Reception, told: Mapping[str, Any]) -> ItemDone | None:

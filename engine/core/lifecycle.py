@@ -51,6 +51,7 @@ TOKEN = _map(waiting="joining failed", joining="waiting failed", listening="wait
 DEFINITION = _map(active="suspended deleting", suspended="active deleting", deleting="")
 
 MARKS = frozenset({"suspending", "suspended", "cancelling"})
+SUSPENDED = frozenset({"suspending", "suspended"})  # suspending: a job is still holding the work of a large case
 
 MAPS: Mapping[str, TransitionMap] = MappingProxyType(
     {

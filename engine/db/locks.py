@@ -206,6 +206,11 @@ THROW = "SELECT baton_take_throw(%s, %s)"
 SPREAD_SIGNAL = "SELECT baton_spread_signal(%s, %s, %s, %s)"
 # One step of a large cancel: the root, the job, and then what it takes apart.
 CANCEL_SOME = "SELECT baton_cancel_some(%s, %s, %s)"
+# The items of a case that is suspended or goes on again: at once as many as one transaction may change, under the root's lock,
+# and step by step by a job: the root, the job, the items.
+HOLD_SOME = "SELECT baton_hold_some(%s, %s)"
+FREE_SOME = "SELECT baton_free_some(%s, %s, %s, false)"
+HOLD_STEP = "SELECT baton_hold_step(%s, %s, %s)"
 # A delivery that found nothing to do ends its job, under the locks of DELIVERY.
 END_DELIVERY = (
     "WITH leaf AS (DELETE FROM job l WHERE l.id = %(item_id)s AND l.status COLLATE \"C\" = 'leased' AND l.lease_number = %(lease_number)s"
@@ -255,6 +260,9 @@ FRAGMENTS += tuple((Level.LEAF, text.replace("definition d", "alone d")) for tex
 # The functions of engine/db/sql that lock, with the levels that they take, in their order.
 FUNCTIONS: Mapping[str, tuple[Level, ...]] = {
     "baton_cancel_some": (Level.ROOT, Level.LEAF),
+    "baton_free_some": (Level.LEAF,),
+    "baton_hold_some": (Level.LEAF,),
+    "baton_hold_step": (Level.ROOT, Level.LEAF),
     "baton_lock_case": (Level.ROOT, Level.LEAF),
     "baton_lock_decisions": (Level.DEPLOYMENT,),
     "baton_lock_definitions": (Level.DEFINITION,),

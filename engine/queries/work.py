@@ -12,7 +12,7 @@ from sqlalchemy import Connection
 from engine.core.lifecycle import WORK as WORK_MAP
 from engine.queries.rows import PAGE, Page, capped, page_of, rows, scalar, time_cursor
 
-JOB_KINDS = ("service", "timer", "start_timer", "message", "cancel", "continue", "throw", "signal")
+JOB_KINDS = ("service", "timer", "start_timer", "message", "cancel", "continue", "throw", "signal", "hold")
 
 
 @dataclass(frozen=True, slots=True)

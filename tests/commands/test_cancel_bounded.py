@@ -363,7 +363,7 @@ def test_the_mark_with_a_stale_guard_writes_nothing(conn: Connection, stale: dic
     case = large(conn)
     definition = one(conn, "SELECT definition_id FROM process_instance")
     row = {"root_id": case, "instance_id": case, "definition_id": definition, "tenant_id": "", "revision": 0, "mark": None}
-    job = {"job_id": UUID(int=1), "attempts": 10, "payload": "{}"}
+    job = {"job_id": UUID(int=1), "attempts": 10, "payload": "{}", "suspended": True, "freer_id": UUID(int=2)}
     request = {"request_tenant": "", "request_actor": "op", "request_id": "1", "request_hash": "", "outcome": "{}"}
     before = everything(conn), one(conn, "SELECT count(*) FROM request")
     assert conn.execute(_MARK[requested], {**row, **job, **request, **stale}).fetchone() is None

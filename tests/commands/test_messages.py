@@ -133,11 +133,14 @@ def test_R10_the_same_request_again_stores_nothing_more_and_a_refusal_stays_one(
     assert publish(conn, "43", request_id="3").outcome == "correlated"
 
 
-def test_a_case_that_is_being_cancelled_receives_nothing_and_a_suspended_one_does(conn: Connection) -> None:
+def test_a_case_that_is_being_cancelled_receives_nothing_and_a_suspended_one_refuses_what_came(conn: Connection) -> None:
     case = cases.started(conn, business_key="42")
     conn.execute("UPDATE process_instance SET mark = 'cancelling'")
     assert publish(conn).refusal is Refusal.NO_SUBSCRIPTION
-    conn.execute("UPDATE process_instance SET mark = 'suspended'")
+    for mark in ("suspending", "suspended"):
+        conn.execute("UPDATE process_instance SET mark = %s", (mark,))
+        assert publish(conn, ttl=60).refusal is Refusal.INSTANCE_SUSPENDED
+    conn.execute("UPDATE process_instance SET mark = NULL")
     assert publish(conn).instance_id == case.instance_id
 
 

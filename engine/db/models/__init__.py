@@ -11,7 +11,7 @@ from engine.db.models.people import ApiKey, LoginAttempt, Person, PersonGroup, W
 from engine.db.models.records import Audit, History, Incident, Refusal, Request
 from engine.db.models.tasks import InboxEntry, UserTask
 from engine.db.models.work import Delivery, ExternalTask, Job
-from engine.db.models.workers import Pause, Watermark, Worker
+from engine.db.models.workers import Pause, Suspension, Watermark, Worker
 
 __all__ = [
     "ApiKey",
@@ -39,6 +39,7 @@ __all__ = [
     "Request",
     "Scope",
     "Subscription",
+    "Suspension",
     "Token",
     "UserTask",
     "Variable",

@@ -33,9 +33,11 @@ NUMBERS = "priority BETWEEN 0 AND 9 AND level BETWEEN 0 AND 10 AND attempts BETW
 class Job(Base):
     __tablename__ = "job"
     __table_args__ = (
-        CheckConstraint("(kind = 'start_timer') = (instance_id IS NULL) OR kind IN ('message', 'throw', 'signal')", name="ck_job_case"),
-        CheckConstraint("definition_id IS NOT NULL OR kind = 'throw'", name="ck_job_definition"),
-        CheckConstraint("kind = ANY ('{service,timer,start_timer,message,cancel,continue,throw,signal}'::text[])", name="ck_job_kind"),
+        CheckConstraint(
+            "(kind = 'start_timer') = (instance_id IS NULL) OR kind IN ('message', 'throw', 'signal', 'hold')", name="ck_job_case"
+        ),
+        CheckConstraint("definition_id IS NOT NULL OR kind IN ('throw', 'hold')", name="ck_job_definition"),
+        CheckConstraint("kind = ANY ('{service,timer,start_timer,message,cancel,continue,throw,signal,hold}'::text[])", name="ck_job_kind"),
         CheckConstraint(LEASED, name="ck_job_lease_if_leased"),
         CheckConstraint(NUMBERS, name="ck_job_numbers"),
         CheckConstraint(status_check("available,leased,failed", "completed,cancelled"), name="ck_job_status"),

@@ -1,4 +1,4 @@
-"""Workers, pauses, and how far acquisition and upkeep have come."""
+"""Workers, pauses, suspensions, and how far acquisition and upkeep have come."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from uuid import UUID
 
 from sqlalchemy import (
     Boolean,
+    CheckConstraint,
     DateTime,
     Index,
     Integer,
@@ -51,6 +52,25 @@ class Pause(Base):
     paused_by: Mapped[str] = mapped_column(Text)
     paused_at: Mapped[datetime] = mapped_column(DateTime(timezone=True), server_default=text("baton_clock()"))
     reason: Mapped[str] = mapped_column(Text, server_default=text("''"))
+
+
+class Suspension(Base):
+    """Who suspended a case (its root instance) or a version, and why. `cause_id`: the suspension of a version that took the case along."""
+
+    __tablename__ = "suspension"
+    __table_args__ = (
+        CheckConstraint("kind IN ('instance', 'definition')", name="ck_suspension_kind"),
+        PrimaryKeyConstraint("object_id", name="pk_suspension"),
+        Index("ix_suspension_cause", "cause_id", "object_id", postgresql_where=text("cause_id IS NOT NULL")),
+    )
+    object_id: Mapped[UUID] = mapped_column(Uuid)
+    id: Mapped[UUID] = mapped_column(Uuid)
+    tenant_id: Mapped[str] = mapped_column(Text, server_default=text("''"))
+    kind: Mapped[str] = mapped_column(Text)
+    suspended_by: Mapped[str] = mapped_column(Text)
+    suspended_at: Mapped[datetime] = mapped_column(DateTime(timezone=True), server_default=text("baton_clock()"))
+    reason: Mapped[str] = mapped_column(Text, server_default=text("''"))
+    cause_id: Mapped[UUID | None] = mapped_column(Uuid)
 
 
 class Watermark(Base):

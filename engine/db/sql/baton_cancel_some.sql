@@ -1,6 +1,6 @@
 -- One bounded step of finishing a case that is marked `cancelling`, by the job that does it. At most `most` rows go: first
 -- what hangs from tokens, then tokens and scopes from the inside out (a token goes when it owns no scope, a scope when it
--- is empty, so that no cascade is unbounded). A step that finds none of these left ends instances: those that have no token
+-- is empty, so that no cascade is unbounded); not the job that frees what outlives a suspended case, nor a message thrown to it. A step that finds none of these left ends instances: those that have no token
 -- left, and so call none that runs; their going frees the tokens that called them. The root is the last.
 -- Locks the root and then the job, compares the lease, and only then reads and deletes.
 -- Returns {"rows": how many, "ended": whether the root has ended}; NULL: the lease was lost, and nothing changed.
@@ -25,7 +25,7 @@ BEGIN
   instances := ARRAY(SELECT i.id FROM process_instance i WHERE i.root_id = of_root AND i.status = 'running');
 
   DELETE FROM job j WHERE j.id = ANY (ARRAY(
-    SELECT w.id FROM job w WHERE w.instance_id = ANY (instances) AND w.id <> of_job LIMIT room));
+    SELECT w.id FROM job w WHERE w.instance_id = ANY (instances) AND w.kind NOT IN ('hold', 'throw') AND w.id <> of_job LIMIT room));
   GET DIAGNOSTICS n = ROW_COUNT;
   room := room - n;
 

@@ -9,6 +9,7 @@ from statistics import median
 import click
 
 from cli.bench import plans
+from cli.bench.queued import FULL, QUICK, Size
 from cli.database import as_json as json_option
 from cli.database import database, database_url
 from engine.commands.outcome import Actor
@@ -48,6 +49,28 @@ def engine_bench(server: str | None, seconds: float, processes: int, threads: in
     click.echo(f"Baton      {figures.commands_per_second:10,.1f} commands/s   client CPU {figures.client_cpu_us:,.0f} us a command")
     click.echo(f"yardstick  {figures.yardstick_per_second:10,.1f} commands/s")
     click.echo(f"ratio      {figures.ratio:10.3f}   each round: {', '.join(f'{a / b:.3f}' for a, b in figures.each)}")
+
+
+@bench.command("queue")
+@click.option("--server", help="URL of a server on which a database may be made; else DATABASE_URL, else an embedded one.")
+@click.option("--jobs", default=FULL.jobs, show_default=True, help="Jobs of each drain.")
+@click.option("--length", default=FULL.length, show_default=True, help="Service tasks of a case, one after another.")
+@click.option("--rounds", default=FULL.rounds, show_default=True)
+@click.option("--inline", is_flag=True, help="The handler runs in a thread of the worker instead of a process.")
+@click.option("--quick", is_flag=True, help="Seconds instead of minutes: shows that it works, says nothing about speed.")
+@json_option
+def queue_bench(server: str | None, jobs: int, length: int, rounds: int, inline: bool, quick: bool, as_json: bool) -> None:
+    """Durable jobs a second with one worker and with two, beside a plain psycopg loop with the same processes and threads."""
+    from cli.bench.queued import bench_queue, lines
+    from cli.bench.server import a_server
+
+    with a_server(server) as url:
+        figures = bench_queue(url, QUICK if quick else Size(jobs=jobs, length=length, rounds=rounds), inline=inline)
+    if as_json:
+        click.echo(json.dumps(asdict(figures)))
+        return
+    for text in lines(figures):
+        click.echo(text)
 
 
 @bench.command("growth")

@@ -79,30 +79,31 @@ def bench_engine(server: str, *, seconds: float = 5, processes: int = 1, threads
 def _measure(url: str, version: str, seconds: float, processes: int, threads: int, rounds: int) -> EngineFigures:
     migrate(url)
     with connect(url) as conn:
-        durable = _durable(conn)
+        waits = durable(conn)
         made = deploy(conn, [(MODEL.name, MODEL.read_bytes())], actor=SYSTEM)
         if not isinstance(made, Deployed):
             raise RuntimeError(f"the bench model was refused: {made}")
     each, cpu = [], []
     for _ in range(rounds):
         product, used = _product(url, seconds, processes, threads)
-        each.append((product, _yardstick(url, seconds, processes, threads)))
+        each.append((product, yardstick(url, seconds, processes, threads)))
         cpu.append(used)
     rate, raw = statistics.median(a for a, _ in each), statistics.median(b for _, b in each)
     return EngineFigures(
         processes, threads, seconds, rounds, round(rate, 1), round(statistics.median(cpu), 1), round(raw, 1),
-        round(rate / raw, 3), each, version, durable,
+        round(rate / raw, 3), each, version, waits,
     )  # fmt: skip
 
 
-def _durable(conn: psycopg.Connection[Any]) -> bool:
+def durable(conn: psycopg.Connection[Any]) -> bool:
     """Whether a commit of these sessions waits until it is on the disk."""
     row = conn.execute("SELECT current_setting('synchronous_commit'), current_setting('fsync')").fetchone()
     assert row is not None, "current_setting gives one row"
     return row[0] not in ("off", "local") and row[1] == "on"
 
 
-def _yardstick(url: str, seconds: float, processes: int, threads: int) -> float:
+def yardstick(url: str, seconds: float, processes: int, threads: int) -> float:
+    """Commands a second of the plain loop."""
     ran = subprocess.run(
         [sys.executable, str(YARDSTICK), url, "--seconds", str(seconds), "--processes", str(processes),
          "--threads", str(threads), "--shape", "plain"],

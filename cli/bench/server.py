@@ -29,3 +29,9 @@ def a_server(given: str | None) -> Iterator[str]:
         server.stop()
         shutil.rmtree(server.place, ignore_errors=True)
         shutil.rmtree(home, ignore_errors=True)
+
+
+def worker_environment(url: str, *, handlers: str, **settings: str) -> dict[str, str]:
+    """What a worker of a bench is told: the defaults, but for its database, its handlers and `settings` (by variable)."""
+    others = {name: value for name, value in os.environ.items() if not name.startswith("BATON_")}
+    return {**others, "DATABASE_URL": url, "BATON_HANDLERS": handlers, **settings}

@@ -4,7 +4,7 @@
 PY := .venv/bin/python
 ARGS ?=
 .DEFAULT_GOAL := help
-.PHONY: help up drive test check conformance corpus mutants model bench dist lock runtime dev clean
+.PHONY: help up drive test check conformance corpus mutants faults model bench dist lock runtime dev clean
 
 help: ## this list
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' Makefile
@@ -35,6 +35,9 @@ corpus: runtime ## read every BPMN file of a folder, and count why some are refu
 
 mutants: dev ## remove each lock, guard and re-check in turn: the tests must notice (ARGS='--list')
 	@exec $(PY) -m tests.mutants $(ARGS)
+
+faults: dev ## a storm: mixed traffic while all of it is killed, cut, restarted (SEED=1 MINUTES=5 JSON=out SABOTAGE=1..8)
+	@exec $(PY) -m tests.faults.storm $(if $(SEED),--seed $(SEED)) $(if $(MINUTES),--minutes $(MINUTES)) $(if $(SABOTAGE),--sabotage $(SABOTAGE)) $(if $(JSON),--json "$(JSON)") $(ARGS)
 
 model: dev ## every state of durable work's life: what holds, and a counterexample for each other set of rules
 	@exec $(PY) -m tests.lease_model

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import cast
 
 import psycopg
-from flask import Flask
+from flask import Flask, g
 from flask_sqlalchemy import SQLAlchemy
 from sqlalchemy import Connection
 
@@ -42,6 +42,7 @@ def init_db(app: Flask, settings: Settings) -> None:
         },
     }
     db.init_app(app)
+    app.teardown_appcontext(_give_up_what_is_lost)  # teardowns run in reverse: before the session's own
 
 
 def reader() -> Connection:
@@ -51,4 +52,13 @@ def reader() -> Connection:
 
 def command_connection() -> psycopg.Connection:
     """The same connection as psycopg sees it, idle and in autocommit, as commands ask for it."""
-    return cast(psycopg.Connection, db.session.connection().connection.driver_connection)
+    conn = cast(psycopg.Connection, db.session.connection().connection.driver_connection)
+    g.command_connection = conn
+    return conn
+
+
+def _give_up_what_is_lost(error: BaseException | None) -> None:
+    """A connection that a command lost, of which SQLAlchemy has not heard: rolling it back would break the answer."""
+    conn = g.get("command_connection")
+    if conn is not None and conn.closed:
+        db.session().invalidate()

@@ -43,7 +43,8 @@ def reading(conn: Connection, *, seconds: int = 4) -> Iterator[Connection]:
     try:
         yield conn
     finally:
-        conn.exec_driver_sql("COMMIT")  # a ROLLBACK would make the driver let go of every prepared statement
+        if not conn.invalidated:  # lost: there is nothing to end, and the caller is to hear of the loss
+            conn.exec_driver_sql("COMMIT")  # a ROLLBACK would make the driver let go of every prepared statement
 
 
 def rows(conn: Connection, row_type: type[T], sql: str, params: dict[str, Any]) -> list[T]:

@@ -1,0 +1,181 @@
+"""The servers of a storm: a primary, a synchronous standby that may take over, and PgBouncer in transaction mode.
+
+All of them are private, made from the wheel's programs (PgBouncer from the system's), and die with this process.
+What they said is read from their logs.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+from pathlib import Path
+
+import psycopg
+
+from cli.embedded import TEST_SETTINGS, EmbeddedPostgres
+from cli.postgres_files import ENVIRONMENT
+from cli.processes import dying_with_parent, working_in
+from engine.db.migrate import migrate
+from tests.cli.processes import free_port
+from tests.faults.storm.proxy import Link, Proxies
+from tests.worker.processes import eventually
+
+SETTINGS = {
+    **TEST_SETTINGS,
+    "log_line_prefix": "%m [%p] %e ",  # %e: the SQLSTATE, so that a 40P01 is one whatever its words
+    "log_min_error_statement": "error",
+    "pg_stat_statements.track": "all",  # what a function or trigger runs, too: a NOTIFY may hide there
+    "wal_level": "replica",
+    "max_wal_senders": "6",
+    "wal_keep_size": "256MB",
+    "hot_standby": "on",
+    "wal_retrieve_retry_interval": "200ms",
+    "synchronous_commit": "on",
+    "autovacuum_naptime": "5s",
+}
+DATABASE = "storm"
+
+
+class Server(EmbeddedPostgres):
+    """One PostgreSQL of the storm, with a home that is removed in the end."""
+
+    @classmethod
+    def made(cls) -> Server:
+        server = cls.for_tests()
+        assert isinstance(server, Server)
+        server.settings, server.database = {**server.settings, **SETTINGS}, DATABASE
+        return server
+
+    def follow(self, primary: Server) -> None:
+        """Become a standby of `primary`: its data as of now, and all that comes."""
+        shutil.copyfile(primary.home / "password", self.home / "password")
+        (self.home / "password").chmod(0o600)
+        target = self.place / "data"
+        source = primary.url("postgres").removesuffix("/postgres")
+        owner = self.account
+        self.place.chmod(0o755)
+        fresh = self.place / "data.new"
+        fresh.mkdir(mode=0o700)
+        if owner:
+            os.chown(fresh, owner.pw_uid, owner.pw_gid)
+        self._tool("pg_basebackup", "-D", str(fresh), "-d", source, "-X", "stream", "-c", "fast", "-R")
+        fresh.rename(target)
+        self.start()
+
+    def halt(self, mode: str) -> None:
+        """Stop it and keep its data. `kill` is SIGKILL to the postmaster."""
+        if mode == "kill":
+            self.kill()
+        else:
+            with self._lock():
+                self._halt(mode)
+        eventually(lambda: not any(working_in(self.data)), "every process of the server to be gone", seconds=60)
+
+    @property
+    def port(self) -> int:
+        return self._port()
+
+
+class Topology:
+    """`primary` is who serves at the moment. `pooled` and `direct` are URLs at ports of links that lead there."""
+
+    def __init__(self, folder: Path, proxies: Proxies) -> None:
+        self.folder, self.proxies = folder, proxies
+        self.servers = [Server.made()]
+        self.primary = self.servers[0]
+        self.standby: Server | None = None
+        self.pgbouncer: PgBouncer | None = None
+
+    def start(self) -> None:
+        self.primary.start()
+        migrate(self.url())
+        with psycopg.connect(self.url(), autocommit=True) as conn:
+            conn.execute("CREATE EXTENSION pg_stat_statements")
+        self.back = self.proxies.link(lambda: self.primary.port)
+        self.pgbouncer = PgBouncer(self.folder, self.primary, self.back)
+        self.pgbouncer.start()
+
+    def add_standby(self) -> None:
+        """From its start on, a commit is acknowledged when the standby has it."""
+        standby = Server.made()
+        self.servers.append(standby)
+        standby.follow(self.primary)
+        with psycopg.connect(self.url("postgres"), autocommit=True) as conn:
+            conn.execute("ALTER SYSTEM SET synchronous_standby_names = '*'")
+            conn.execute("SELECT pg_reload_conf()")
+            synchronous = "SELECT count(*) FROM pg_stat_replication WHERE sync_state = 'sync' AND state = 'streaming'"
+            eventually(lambda: conn.execute(synchronous).fetchone() == (1,), "the standby to be synchronous", seconds=60)
+        self.standby = standby
+
+    def promote(self, how: str) -> None:
+        """The primary goes (`immediate` or `kill`) and never comes back; the standby takes over."""
+        assert self.standby is not None, "expected a standby to promote"
+        self.primary.halt(how)
+        with psycopg.connect(self.standby.url("postgres"), autocommit=True) as conn:
+            assert conn.execute("SELECT pg_promote(true, 60)").fetchone() == (True,)
+        self.primary, self.standby = self.standby, None
+        self.back.cut()
+
+    def url(self, database: str = DATABASE) -> str:
+        """The primary itself, past every link."""
+        return self.primary.url(database)
+
+    def url_at(self, port: int) -> str:
+        return self.url().replace(f":{self.primary.port}/", f":{port}/")
+
+    def logs(self) -> str:
+        return "\n".join(path.read_text(errors="replace") for server in self.servers for path in sorted(server.home.glob("server.log*")))
+
+    def stop(self) -> None:
+        if self.pgbouncer is not None:
+            self.pgbouncer.kill()
+        for server in self.servers:
+            server.stop(mode="immediate")
+
+
+class PgBouncer:
+    """Transaction mode: each transaction of a client may run on another server connection."""
+
+    def __init__(self, folder: Path, primary: Server, back: Link) -> None:
+        program = shutil.which("pgbouncer", path=f"{os.environ.get('PATH', '')}:/usr/sbin:/usr/local/sbin")
+        assert program is not None, "expected the program pgbouncer, found none. Run: sudo apt-get install pgbouncer"
+        self.program, self.account = program, primary.account
+        self.port = free_port()
+        self.place = Path(primary.place) / "pgbouncer"
+        self.place.mkdir()
+        password = (primary.home / "password").read_text().strip()
+        users, self.config, self.log = self.place / "users", self.place / "pgbouncer.ini", folder / "pgbouncer.log"
+        users.write_text(f'"baton" "{password}"\n')
+        self.config.write_text(
+            f"[databases]\n* = host=127.0.0.1 port={back.port}\n[pgbouncer]\nlisten_addr = 127.0.0.1\nlisten_port = {self.port}\n"
+            f"unix_socket_dir =\nauth_type = scram-sha-256\nauth_file = {users}\nadmin_users = baton\npool_mode = transaction\n"
+            "default_pool_size = 30\nmax_client_conn = 500\nserver_login_retry = 1\nserver_connect_timeout = 3\n"
+        )
+        if self.account:
+            for path in (users, self.config):
+                os.chown(path, self.account.pw_uid, self.account.pw_gid)
+        users.chmod(0o600)
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        with self.log.open("ab") as log:
+            self._process = subprocess.Popen(
+                [self.program, str(self.config)],
+                cwd="/",
+                env=ENVIRONMENT,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                preexec_fn=dying_with_parent(signal.SIGKILL),
+                user=self.account.pw_uid if self.account else None,
+                group=self.account.pw_gid if self.account else None,
+                extra_groups=[] if self.account else None,
+            )
+
+    def kill(self) -> None:
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+            self._process = None

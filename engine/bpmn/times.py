@@ -4,7 +4,7 @@ Rules, where the standard leaves the choice:
 - A time without a zone is in the timer's zone (baton:timeZone), which is UTC unless said otherwise.
 - A date in the past is due at once. Occurrences of a cycle that are past when it begins are skipped, and count.
 - A cycle keeps its grid: the k-th occurrence is anchor + k × duration, however late the others were. After an outage one
-  occurrence is caught up with, and the next one lies in the future.
+  occurrence is caught up with, and the next one lies in the future; those between are missed, and counted (`missed`).
 - Years, months, weeks and days are those of the calendar in the zone; hours, minutes and seconds are exact.
 """
 
@@ -26,6 +26,7 @@ from engine.expressions import ExpressionError
 MAX_TEXT = 200
 MAX_SECONDS = 1000 * 366 * 86_400
 SHORTEST_CYCLE = 1  # second
+MOST_COUNTED = 1000  # occurrences of cron that were missed: counting takes time; so many stand for that many or more
 MOST_SHORT, SHORTEST = 1000, 0.001  # so many repetitions, or fewer, may be so many seconds apart: they end soon
 FIRST_YEAR, LAST_YEAR = 2, 9998  # a year from both ends of Python's calendar, so that every zone can show a time
 
@@ -179,19 +180,45 @@ def following(timer: Timer, previous: Occurrence, *, now: datetime) -> Occurrenc
         case CronTimer():
             return Occurrence(_next_by_cron(timer, max(now, previous.due_at)))
         case CycleTimer(span):
-            if previous.anchor is None:
-                raise TimerError("expected the anchor of a cycle with its occurrence, found none")
-            # What was stored has an offset and no zone any more: in a zone with shifts the grid would be off by an hour.
-            anchor = timer.anchor or previous.anchor.astimezone(_zone(span.zone))
-            number = previous.number + 1
+            anchor, number = _anchor(timer, previous), previous.number + 1
             if span.after(anchor, times=number) <= now:
                 number = max(number, _number_after(span, anchor, now))
             return _on_grid(timer, anchor, number)
 
 
+def missed(timer: Timer, previous: Occurrence, *, now: datetime) -> int:
+    """How many occurrences after `previous` have passed by now: they are not made up for. Of cron at most MOST_COUNTED."""
+    match timer:
+        case DateTimer() | DurationTimer():
+            return 0
+        case CronTimer():
+            found, at = 0, previous.due_at
+            while found < MOST_COUNTED and (at := _next_by_cron(timer, at)) <= now:
+                found += 1
+            return found
+        case CycleTimer(span):
+            anchor = _anchor(timer, previous)
+            if span.after(anchor, times=previous.number + 1) > now:
+                return 0
+            passed, last = _number_after(span, anchor, now) - 1, _last(timer)
+            return max(0, (passed if last is None else min(passed, last)) - previous.number)
+
+
+def _anchor(timer: CycleTimer, previous: Occurrence) -> datetime:
+    """What was stored has an offset and no zone any more: in a zone with shifts the grid would be off by an hour."""
+    if previous.anchor is None:
+        raise TimerError("expected the anchor of a cycle with its occurrence, found none")
+    return timer.anchor or previous.anchor.astimezone(_zone(timer.span.zone))
+
+
+def _last(timer: CycleTimer) -> int | None:
+    """The number of the last occurrence; None without end."""
+    return None if timer.repetitions is None else timer.repetitions - (0 if timer.anchor is None else 1)
+
+
 def _on_grid(timer: CycleTimer, anchor: datetime, number: int) -> Occurrence | None:
     """A cycle with a start occurs there first (number 0); one without begins after its first duration (number 1)."""
-    last = None if timer.repetitions is None else timer.repetitions - (0 if timer.anchor is None else 1)
+    last = _last(timer)
     if last is not None and number > last:
         return None
     return Occurrence(timer.span.after(anchor, times=number), anchor, number)

@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from psycopg import errors
+
 from engine.commands.failure import fail_item
 from engine.commands.landed import failed_before
 from engine.commands.outcome import SYSTEM, ItemDone, ItemFailed, Lease, Refusal, Rejected
@@ -19,6 +21,7 @@ from engine.commands.transaction import Connection, command
 from engine.core.snapshot import CannotContinue, Completed, Continued, ErrorThrown, EventOccurred, NoHandlerForError, Trigger
 from engine.core.values import accept
 from engine.db.load import Loaded, moment
+from engine.db.locks import END_DELIVERY
 from engine.db.session import cursor_of
 
 Outcome = ItemDone | ItemFailed | Rejected
@@ -76,7 +79,24 @@ def fire_timer(conn: Connection, lease: Lease) -> Outcome:
             due_at=moment(row["due_at"]),
         )
 
-    return end_item(conn, "fire_timer", lease, trigger, landed=("timer_fired",))
+    try:
+        return end_item(conn, "fire_timer", lease, trigger, landed=("timer_fired",))
+    except errors.UniqueViolation as error:
+        if not fired_before(error):
+            raise
+        return end_fired(conn, lease)
+
+
+def fired_before(error: errors.UniqueViolation) -> bool:
+    """Whether a write was rolled back because this occurrence of the schedule has fired."""
+    return error.diag.constraint_name == "pk_timer_firing"
+
+
+def end_fired(conn: Connection, lease: Lease, attempt: int = 0) -> ItemDone:
+    """The job of an occurrence that had fired ends and does nothing: whoever fired it has written the next one."""
+    values = {"item_id": lease.item_id, "lease_number": lease.number, "attempt": attempt, "why": "fired before"}
+    cursor_of(conn).execute(END_DELIVERY, values)
+    return ItemDone(lease.item_id, lease.number)
 
 
 @command

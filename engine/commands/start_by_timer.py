@@ -1,4 +1,7 @@
-"""A start timer is due: start an instance and write the next occurrence, in one transaction."""
+"""A start timer is due: start an instance, record that this occurrence has fired and write the next one, in one transaction.
+
+The record is unique by schedule and due time (`timer_firing`): whatever went wrong before, no occurrence starts two cases.
+"""
 
 from __future__ import annotations
 
@@ -7,16 +10,17 @@ from typing import Any
 from uuid import UUID
 
 import orjson
+from psycopg import errors
 
 from engine.bpmn.definition import TimerConfig
 from engine.commands.failure import fail_item
-from engine.commands.jobs import Outcome, landed_or_lost
+from engine.commands.jobs import Outcome, end_fired, fired_before, landed_or_lost
 from engine.commands.outcome import SYSTEM, ItemDone, Lease
 from engine.commands.requests import refuse
 from engine.commands.start import LOOKS, NewCase, prepare, refusal_of
 from engine.commands.transaction import Connection, command, transaction
-from engine.core.effects import Event, InvariantBroken
-from engine.core.timers import Due, due, due_again
+from engine.core.effects import Event, Firing, InvariantBroken
+from engine.core.timers import SCHEDULE, Due, due, due_again, missed_by, schedule_of
 from engine.db.apply import write
 from engine.db.called import forget
 from engine.db.definitions import DefinitionRefused, compiled
@@ -53,24 +57,29 @@ def start_by_timer(conn: Connection, lease: Lease) -> Outcome:
         if refused is not None:
             rejected: Outcome = refuse(conn, "start_by_timer", SYSTEM.username, tenant_id, refused)
             return rejected
+        schedule = schedule_of(definition_id, element_id, payload)
         try:
             definition = compiled(conn, definition_id)
             timer = definition.nodes[element_id].config.timer
-            following = due_again(timer, payload, due_at, now)
+            following = due_again(timer, {**payload, SCHEDULE: str(schedule)}, due_at, now)
+            passed = missed_by(timer, payload, due_at, now)
         except (DefinitionRefused, ExpressionError) as error:
             failed = fail_item(conn, lease, error=str(error), final=True, kind="unsupported")
             return failed or landed_or_lost(conn, "start_by_timer", lease, (), SYSTEM.username)
-        because = Event(
-            "timer_fired",
-            element_id,
-            {"item_id": str(lease.item_id), "lease_number": lease.number, "attempt": attempts, "owner": lease.owner},
-        )
+        told = {"item_id": str(lease.item_id), "lease_number": lease.number, "attempt": attempts, "owner": lease.owner}
+        because = Event("timer_fired", element_id, {**told, "missed": passed} if passed else told)
         case = NewCase(definition_id, definition, tenant_id, element_id, "timer", {}, None, SYSTEM.username, now)
         change, begun = prepare(conn, case, leaf="start_by_job", leaf_id=lease.item_id, fence=lease.number, because=because)
-        with transaction(conn):
-            at = write(conn, change)
-            if at is not None and following is not None:
-                write_occurrence(conn, tenant_id, definition_id, element_id, following)
+        change.effects.firing = Firing(schedule, due_at, passed)
+        try:
+            with transaction(conn):
+                at = write(conn, change)
+                if at is not None and following is not None:
+                    write_occurrence(conn, tenant_id, definition_id, element_id, following)
+        except errors.UniqueViolation as error:
+            if not fired_before(error):
+                raise
+            return end_fired(conn, lease, attempts)
         if at is not None:
             return ItemDone(lease.item_id, lease.number, begun.instance_id)
         forget(change.called)

@@ -18,7 +18,7 @@ from engine.commands.transaction import Connection
 from engine.core.catching import MAX_NAME
 from engine.core.reading import as_text
 from engine.core.run import CannotGoOn
-from engine.core.timers import Due
+from engine.core.timers import SCHEDULE, Due, schedule_of
 from engine.db.definitions import DefinitionRefused, compiled
 from engine.expressions import ExpressionError
 from engine.ids import new_id
@@ -117,7 +117,8 @@ def timers_of(
             mine = [p for p in pending if p["definition_id"] == str(taken_over) and p["element_id"] == element_id]
             rows += [_timer(definition_id, element_id, p["due_at"], None, p["payload"]) for p in mine]
         elif first is not None:
-            rows.append(_timer(definition_id, element_id, first.at, first.in_seconds, first.payload))
+            begun = {**first.payload, SCHEDULE: str(schedule_of(definition_id, element_id, {}))}
+            rows.append(_timer(definition_id, element_id, first.at, first.in_seconds, begun))
     return rows
 
 

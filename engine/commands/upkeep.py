@@ -54,6 +54,14 @@ def _requests(conn: Connection, kept: Kept) -> int:
     ).rowcount
 
 
+def _firings(conn: Connection, kept: Kept) -> int:
+    # What is past a month cannot fire again: the next occurrence is written in the transaction of the one before, later than it.
+    return conn.execute(
+        "DELETE FROM timer_firing WHERE ctid = ANY (ARRAY(SELECT ctid FROM timer_firing"
+        f" WHERE fired_at < baton_now() - interval '30 days' ORDER BY fired_at LIMIT {MOST_ROWS}))"
+    ).rowcount
+
+
 def _partitions(conn: Connection, kept: Kept) -> int:
     # ATTACH waits for whoever reads the history in a long transaction; nobody shall queue up behind us meanwhile.
     conn.execute("SET LOCAL lock_timeout = '2s'")
@@ -97,6 +105,7 @@ CHORES = (
     Chore("requests", 300, _requests),
     Chore("login_attempts", 3600, _delete("login_attempt", "id", "at < baton_now() - interval '1 day'")),
     Chore("workers", 3600, _delete("worker", "id", "coalesce(stopped_at, heartbeat_at) < baton_now() - interval '1 day'")),
+    Chore("timer_firings", 300, _firings),
 )
 
 _TURN = """

@@ -11,8 +11,8 @@ from engine.core.effects import NewJob, NewSubscription
 from engine.core.reading import as_text, text_of
 from engine.core.run import CannotGoOn, Run
 from engine.core.snapshot import EventOccurred
-from engine.core.state import Token
-from engine.core.timers import Due, due, due_again
+from engine.core.state import Scope, Token
+from engine.core.timers import SCHEDULE, Due, due, due_again, firing_of, missed_by
 
 MAX_NAME = 255  # characters of a name or a key, which are part of an index key
 OCCURRED = "occurred"  # in a token's memory: the parts of an event that needs all of them which have occurred
@@ -79,16 +79,29 @@ def _arm_all_again(run: Run, token: Token, event: Node) -> None:
             arm(run, token, part)
 
 
-def caught(run: Run, token: Token, event: Node, trigger: EventOccurred, *, interrupts: bool = False) -> None:
+def tell(run: Run, scope: Scope, event: Node, trigger: EventOccurred, *, again: bool) -> None:
+    """Record that the event occurred. `again`: it waits for a further occurrence, so those that have passed are missed."""
+    if trigger.what != "timer":
+        run.record(scope, FIRED[trigger.what], event.id, trigger.detail)
+        return
+    timer: TimerConfig = scope.definition.nodes[trigger.element_id].config.timer
+    passed = missed_by(timer, trigger.occurrence, trigger.due_at, run.now) if again else 0
+    run.effects.firing = firing_of(trigger.occurrence, trigger.due_at, trigger.detail.get("item_id"), passed)
+    run.record(scope, FIRED["timer"], event.id, {**trigger.detail, "missed": passed} if passed else trigger.detail)
+
+
+def caught(run: Run, token: Token, event: Node, trigger: EventOccurred, *, interrupts: bool = False, again: bool = False) -> None:
     """Record that the event occurred, cancel the token's activity if it interrupts, and keep what came with it."""
-    run.record(token.scope, FIRED[trigger.what], event.id, trigger.detail)
+    tell(run, token.scope, event, trigger, again=again)
     if interrupts:
         run.interrupt(token)
     run.assign(token.scope, outward(run, token.scope, event, trigger.variables), event.id)
 
 
 def _timer(run: Run, token: Token, event: Node, when: Due) -> None:
-    job = NewJob(run.new_id(), "timer", "", token.id, event.id, due_at=when.at, due_in_seconds=when.in_seconds, payload=when.payload)
+    key = run.new_id()
+    payload = when.payload if "cycle" not in when.payload else {SCHEDULE: str(key), **when.payload}
+    job = NewJob(key, "timer", "", token.id, event.id, due_at=when.at, due_in_seconds=when.in_seconds, payload=payload)
     token.wait_for(run.effects.jobs, job)
     data: dict[str, Any] = {"item_id": str(job.id), "kind": "timer"}
     if when.at is not None:

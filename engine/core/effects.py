@@ -103,7 +103,8 @@ class NewTask:
 class NewJob:
     """kind: service | timer | continue. `due_at` None: due at once, by the database's clock.
 
-    `payload` of a service job: {"inputs": {name: {"type", "value"}}}; of a cycle timer: {"cycle", "anchor", "number"}.
+    `payload` of a service job: {"inputs": {name: {"type", "value"}}}; of a cycle timer: {"cycle", "anchor", "number"},
+    the "schedule" that it is an occurrence of, and how many were "missed" before it.
     """
 
     id: UUID
@@ -119,6 +120,15 @@ class NewJob:
     lease_seconds: int | None = None
     lock_first: bool = False  # the token has siblings: do not try the optimistic write
     payload: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Firing:
+    """An occurrence of a schedule has fired: its row is unique, so that it cannot fire twice. `missed`: after it, until now."""
+
+    schedule_id: UUID
+    due_at: datetime
+    missed: int
 
 
 @dataclass(slots=True)
@@ -261,6 +271,7 @@ class Effects:
     gone_executions: list[UUID] = field(default_factory=list)  # with those within them
     forgotten_scopes: list[UUID] = field(default_factory=list)  # which end: the executions in them go
     forgets: bool = False  # the case ends, and there may be executions in it
+    firing: Firing | None = None
     ended: str | None = None  # the case: completed | cancelled
     final_variables: Mapping[str, Variable] | None = None  # of the root's process scope, when ended
     history: list[Event] = field(default_factory=list)

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from engine.bpmn.definition import Node, ProcessDefinition, StartConfig, occurs
-from engine.core.catching import FIRED, arm, arm_again
+from engine.core.catching import arm, arm_again, tell
 from engine.core.data import declare, outward
 from engine.core.run import CannotGoOn, Run
 from engine.core.snapshot import EventOccurred
@@ -44,8 +44,8 @@ def wait_for_start(run: Run, listener: Token, node: Node) -> None:
 
 def occurred(run: Run, listener: Token, event: Node, trigger: EventOccurred) -> None:
     """The timer, message, signal or condition of an event subprocess occurred for the token that listened."""
-    run.record(listener.scope, FIRED[trigger.what], event.id, trigger.detail)
     config: StartConfig = event.config
+    tell(run, listener.scope, event, trigger, again=not config.interrupting)
     if not config.interrupting:  # else the listener goes with all the others
         _listen_again(run, listener, event, trigger)
     begin(run, listener.scope, event, trigger.variables)

@@ -100,6 +100,7 @@ class Change:
             gone_subscriptions=bool(e.gone_subscriptions),
             deliveries=bool(e.deliveries),
             throws=bool(e.throws),
+            fires=e.firing is not None,
             incidents=bool(e.incidents),
             resolved=bool(e.resolved_incidents_of),
             executions=bool(e.new_executions),
@@ -290,6 +291,11 @@ def _subscriptions(p: dict[str, Any], e: Effects, rows: _Rows) -> None:
     p["job_ids"] = [new_id() for _ in e.subscriptions]
 
 
+def _firing(p: dict[str, Any], e: Effects, rows: _Rows) -> None:
+    assert e.firing is not None, "it is wanted"
+    p.update(schedule_id=e.firing.schedule_id, was_due_at=e.firing.due_at, missed=e.firing.missed)
+
+
 def _incidents(p: dict[str, Any], e: Effects, rows: _Rows) -> None:
     incidents = [
         {
@@ -330,6 +336,7 @@ _FILLS: tuple[tuple[Callable[[Effects], Any], Callable[[dict[str, Any], Effects,
     (lambda e: e.gone_subscriptions, lambda p, e, rows: p.update(gone_subscriptions=_ids(e.gone_subscriptions))),
     (lambda e: e.throws, lambda p, e, rows: p.update(throws=_document(e.throws))),
     (lambda e: e.deliveries, lambda p, e, rows: p.update(deliveries=_document(rows(e.deliveries)))),
+    (lambda e: e.firing, _firing),
     (lambda e: e.incidents, _incidents),
     (lambda e: e.resolved_incidents_of, _resolved),
     (lambda e: e.forgets, lambda p, e, rows: p.update(forgotten=[each.id for each in e.ended_instances])),

@@ -59,6 +59,7 @@ class Mix(NamedTuple):
     gone_subscriptions: bool = False
     deliveries: bool = False
     throws: bool = False
+    fires: bool = False  # an occurrence of a schedule
     incidents: bool = False
     resolved: bool = False
     executions: bool = False
@@ -200,6 +201,7 @@ def _other_members(mix: Mix) -> list[tuple[bool, str]]:
         (mix.external_tasks, _EXTERNAL_TASKS[at]),
         (mix.deliveries, _DELIVERIES[at]),
         (mix.throws, _THROWS),
+        (mix.fires, _FIRED),
         (mix.executions, _EXECUTIONS[at]),
         (mix.moved_executions, _MOVED_EXECUTIONS),
         (mix.handed_over, _HANDED_OVER),
@@ -347,6 +349,11 @@ _THROWS = (
     " payload) SELECT u.id, go.tenant_id, go.root_id, go.at, 'throw', u.topic, u.element_id, go.at, go.at,"
     " array_remove(ARRAY[%(held)s::text], NULL), 10,"
     " CASE u.topic WHEN 'signal' THEN baton_signal_thrown(go.tenant_id, u.payload) ELSE u.payload END " + _rows("job", "throws") + ")"
+)
+# Who fires an occurrence that has fired already meets its row (pk_timer_firing), and everything is rolled back.
+_FIRED = (
+    "fired AS (INSERT INTO timer_firing (tenant_id, schedule_id, due_at, fired_at, instance_id, missed)"
+    " SELECT go.tenant_id, %(schedule_id)s, %(was_due_at)s, go.at, go.instance_id, %(missed)s FROM go)"
 )
 # Completed executions that can be compensated. An execution that others lie within takes them along by cascade when it goes;
 # those that a statement moves elsewhere are gone from it by then, since cascades follow at the end of the statement.

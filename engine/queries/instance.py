@@ -116,6 +116,7 @@ class WorkRow:
     last_error: str | None
     created_at: datetime
     ended_at: datetime | None
+    missed: int = 0  # of a cycle: how many occurrences passed without a firing before this one
 
 
 @dataclass(frozen=True, slots=True)
@@ -315,17 +316,18 @@ _WORK_COLUMNS = """w.element_id, w.status, w.held, w.due_at, w.available_at,
        w.attempts, w.max_attempts, w.lease_number, w.lease_owner, w.lease_expires_at, w.leased_at,
        extract(epoch FROM w.lease_expires_at - baton_now())::float AS lease_left_seconds,
        worker.host, worker.pid, w.last_error, w.created_at, w.ended_at"""
+_MISSED = "coalesce((w.payload ->> 'missed')::int, 0) AS missed"
 
 WORK = f"""
-(SELECT 'job' AS work, w.id, w.token_id, w.kind, w.topic, {_WORK_COLUMNS}
+(SELECT 'job' AS work, w.id, w.token_id, w.kind, w.topic, {_WORK_COLUMNS}, {_MISSED}
    FROM job AS w LEFT JOIN worker ON worker.id::text = w.lease_owner
   WHERE w.instance_id = :id ORDER BY w.created_at, w.id LIMIT 200)
 UNION ALL
-(SELECT 'external_task', w.id, w.token_id, 'external', w.topic, {_WORK_COLUMNS}
+(SELECT 'external_task', w.id, w.token_id, 'external', w.topic, {_WORK_COLUMNS}, 0
    FROM external_task AS w LEFT JOIN worker ON worker.id::text = w.lease_owner
   WHERE w.instance_id = :id ORDER BY w.created_at, w.id LIMIT 200)
 UNION ALL
-(SELECT 'delivery', w.id, NULL, w.kind, w.destination, {_WORK_COLUMNS}
+(SELECT 'delivery', w.id, NULL, w.kind, w.destination, {_WORK_COLUMNS}, 0
    FROM delivery AS w LEFT JOIN worker ON worker.id::text = w.lease_owner
   WHERE w.instance_id = :id ORDER BY w.created_at DESC, w.id LIMIT 200)
 """

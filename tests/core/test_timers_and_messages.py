@@ -88,7 +88,7 @@ def test_a_cycle_carries_what_its_next_occurrence_needs() -> None:
     job = run.leaf("nag", NewJob)
     assert isinstance(job, NewJob)
     assert job.due_at == NOW + timedelta(minutes=10)
-    assert job.payload == {"cycle": "R3/PT10M", "anchor": NOW.isoformat(), "number": 1}
+    assert job.payload == {"schedule": str(job.id), "cycle": "R3/PT10M", "anchor": NOW.isoformat(), "number": 1}
 
 
 def test_a_cycle_given_by_a_variable_goes_on_as_it_began() -> None:

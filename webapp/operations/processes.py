@@ -12,6 +12,7 @@ from engine.commands.delete_version import delete_version
 from engine.commands.outcome import Rejected
 from engine.queries.processes import DefinitionRow, ElementCounts, definition, definitions, element_counts, source
 from engine.queries.rows import reading
+from engine.queries.schedules import schedules
 from webapp.auth.identity import current_actor
 from webapp.db import command_connection, reader
 from webapp.fragments import tagged
@@ -110,6 +111,7 @@ def _shown(key: str, version: int | None) -> dict[str, Any]:
         if row is None:
             abort(404)
         counts = element_counts(conn, definition_id=row.id)
+        timed = schedules(conn, row.id)
     model = model_of(row.id)
     steps: tuple[Step, ...] = outline(model) if model else ()
     return {
@@ -117,6 +119,8 @@ def _shown(key: str, version: int | None) -> dict[str, Any]:
         "row": row,
         "versions": versions,
         "counts": counts,
+        "schedules": timed,
+        "step_names": {key: node.name or key for key, node in model.nodes.items()} if model else {},
         "by_element": {found.element_id: found for found in counts},
         "steps": steps,
         "model": model,

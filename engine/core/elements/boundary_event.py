@@ -3,7 +3,7 @@
 from typing import cast
 
 from engine.bpmn.definition import BoundaryConfig, Node
-from engine.core.catching import FIRED, arm_again, caught
+from engine.core.catching import arm_again, caught, tell
 from engine.core.compensation import is_turning_back
 from engine.core.effects import InvariantBroken
 from engine.core.registry import Behaviour, register
@@ -23,13 +23,13 @@ class BoundaryEvent(Behaviour):
         if token.element_id != config.attached_to:
             raise InvariantBroken(f"token {token.id}: expected it at {config.attached_to} for {node.id}, found it at {token.element_id}")
         if is_turning_back(run, token):
-            run.record(token.scope, FIRED[trigger.what], node.id, trigger.detail)
+            tell(run, token.scope, node, trigger, again=False)
             return
         if config.interrupting:
             caught(run, token, node, trigger, interrupts=True)
             run.emerge(token, node)
             return
-        caught(run, token, node, trigger)
+        caught(run, token, node, trigger, again=True)
         second = run.spawn(token.scope, node.id)
         try:
             arm_again(run, token, node, trigger)

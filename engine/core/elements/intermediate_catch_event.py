@@ -27,19 +27,18 @@ class IntermediateCatchEvent(Behaviour):
         arm(run, token, node)
 
     def occurred(self, run: Run, token: Token, node: Node, trigger: EventOccurred) -> None:
-        caught(run, token, node, trigger)
+        timer: TimerConfig | None = getattr(node.config, "timer", None) if token.element_id == node.id else None
+        counted = timer is not None and is_counted(timer, trigger.occurrence)
+        caught(run, token, node, trigger, again=counted)
         if token.element_id != node.id:
             win(run, token, node)
-        elif self._goes_on(run, token, node, trigger):
+        elif counted and self._goes_on(run, token, node, trigger):
             run.emerge(run.spawn(token.scope, node.id), node)
             return
         run.leave(token)
 
     def _goes_on(self, run: Run, token: Token, node: Node, trigger: EventOccurred) -> bool:
-        """Whether the token waits for a further occurrence of its cycle, or rests because it could not."""
-        timer: TimerConfig | None = node.config.timer
-        if timer is None or not is_counted(timer, trigger.occurrence):
-            return False
+        """Whether the token waits for a further occurrence of its counted cycle, or rests because it could not."""
         try:
             arm_again(run, token, node, trigger)
         except ExpressionError as error:

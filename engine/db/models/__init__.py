@@ -10,7 +10,7 @@ from engine.db.models.messages import Message, Subscription
 from engine.db.models.people import ApiKey, LoginAttempt, Person, PersonGroup, WebSession
 from engine.db.models.records import Audit, History, Incident, Refusal, Request
 from engine.db.models.tasks import InboxEntry, UserTask
-from engine.db.models.work import Delivery, ExternalTask, Job
+from engine.db.models.work import Delivery, ExternalTask, Job, TimerFiring
 from engine.db.models.workers import Pause, Suspension, Watermark, Worker
 
 __all__ = [
@@ -40,6 +40,7 @@ __all__ = [
     "Scope",
     "Subscription",
     "Suspension",
+    "TimerFiring",
     "Token",
     "UserTask",
     "Variable",

@@ -174,3 +174,19 @@ class Delivery(Base):
     response: Mapped[Any | None] = mapped_column(JSONB)
     created_at: Mapped[datetime] = mapped_column(DateTime(timezone=True), server_default=text("baton_clock()"))
     ended_at: Mapped[datetime | None] = mapped_column(DateTime(timezone=True))
+
+
+class TimerFiring(Base):
+    """An occurrence of a schedule that fired. `missed`: how many passed after it until it fired."""
+
+    __tablename__ = "timer_firing"
+    __table_args__ = (
+        PrimaryKeyConstraint("tenant_id", "schedule_id", "due_at", name="pk_timer_firing"),
+        Index("ix_timer_firing_fired", "fired_at"),
+    )
+    tenant_id: Mapped[str] = mapped_column(Text, server_default=text("''"))
+    schedule_id: Mapped[UUID] = mapped_column(Uuid)
+    due_at: Mapped[datetime] = mapped_column(DateTime(timezone=True))
+    fired_at: Mapped[datetime] = mapped_column(DateTime(timezone=True), server_default=text("baton_clock()"))
+    instance_id: Mapped[UUID] = mapped_column(Uuid)
+    missed: Mapped[int] = mapped_column(Integer, server_default=text("0"))

@@ -7,11 +7,12 @@ from typing import cast
 import psycopg
 from flask import Flask, g
 from flask_sqlalchemy import SQLAlchemy
-from sqlalchemy import Connection
+from sqlalchemy import Connection, event
 
 from engine.config import Settings
 from engine.db.models import Base
 from engine.db.session import COMMANDS, driver_url
+from engine.db.silence import KEEPALIVE, give_up_when_silent
 
 db = SQLAlchemy(model_class=Base)
 
@@ -39,9 +40,12 @@ def init_db(app: Flask, settings: Settings) -> None:
             "application_name": "baton-web",
             "prepare_threshold": 1,
             "connect_timeout": 5,
+            **KEEPALIVE,
         },
     }
     db.init_app(app)
+    with app.app_context():
+        event.listen(db.engine, "connect", _watch_for_silence)
     app.teardown_appcontext(_give_up_what_is_lost)  # teardowns run in reverse: before the session's own
 
 
@@ -55,6 +59,10 @@ def command_connection() -> psycopg.Connection:
     conn = cast(psycopg.Connection, db.session.connection().connection.driver_connection)
     g.command_connection = conn
     return conn
+
+
+def _watch_for_silence(conn: psycopg.Connection, record: object) -> None:
+    give_up_when_silent(conn, statement_seconds=STATEMENT_SECONDS)
 
 
 def _give_up_what_is_lost(error: BaseException | None) -> None:

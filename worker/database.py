@@ -16,6 +16,7 @@ import psycopg
 from sqlalchemy.engine import make_url
 
 from engine.db.session import connect, plain_url
+from engine.db.silence import KEEPALIVE, give_up_when_silent
 from engine.logs import Seldom
 
 R = TypeVar("R")
@@ -42,9 +43,9 @@ class Database:
     def __init__(
         self, url: str, *, name: str, stopping: threading.Event, statement_seconds: float = 30.0, idle_seconds: float = 10.0
     ) -> None:
-        keepalive = {"connect_timeout": "5", "keepalives_idle": "10", "keepalives_interval": "5", "keepalives_count": "3"}
-        self.url = make_url(plain_url(url)).update_query_dict(keepalive).render_as_string(hide_password=False)
+        self.url = make_url(plain_url(url)).update_query_dict({"connect_timeout": "5", **KEEPALIVE}).render_as_string(hide_password=False)
         self.name, self.stopping = name, stopping
+        self.statement_seconds = statement_seconds
         self.timeouts = {"statement_timeout": statement_seconds, "idle_in_transaction_session_timeout": idle_seconds}
         self._mine = threading.local()
         self._seldom = Seldom(logger)
@@ -55,6 +56,7 @@ class Database:
         conn: Connection | None = getattr(self._mine, "conn", None)
         if conn is None or conn.closed:
             conn = self._mine.conn = connect(self.url, application_name=self.name)
+            give_up_when_silent(conn, statement_seconds=self.statement_seconds)
             for setting, seconds in self.timeouts.items():
                 conn.execute("SELECT set_config(%s, %s, false)", (setting, f"{int(seconds * 1000)}ms"))
         return conn

@@ -128,7 +128,7 @@ class Web(Process):
     def command(self) -> list[str]:
         return [sys.executable, *GUNICORN]
 
-    def wait_until_ready(self) -> None:
+    def wait_until_ready(self, *, seconds: float = 90) -> None:
         def ready() -> bool:
             assert self.alive, f"{self.name} ended\n{self.text()[-2000:]}"
             try:
@@ -136,4 +136,4 @@ class Web(Process):
             except httpx.TransportError:
                 return False
 
-        eventually(ready, f"{self.name} to answer", seconds=90)
+        eventually(ready, f"{self.name} to answer", seconds=seconds)

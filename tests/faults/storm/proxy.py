@@ -105,6 +105,8 @@ class Link:
         self._pairs.add(pair)
         try:
             await asyncio.gather(self._pump(from_client, to_server, pair), self._pump(from_server, to_client, pair))
+        except asyncio.CancelledError:
+            return  # the storm is over
         finally:
             self._pairs.discard(pair)
             pair.abort()

@@ -33,7 +33,7 @@ from tests.worker.processes import eventually
 from webapp.auth.passwords import rehash
 
 DRAIN_SECONDS = 180.0  # for all that was begun to end; a storm that needs them all has found something
-STILL_SECONDS = 20.0  # nothing was written for so long: it will not be
+STILL_SECONDS = 45.0  # nothing was written for so long: it will not be
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,7 +181,7 @@ class Scene:
     def _drain(self) -> None:
         """Until every case has ended, or nothing is written any more."""
         end, seen, since = time.monotonic() + DRAIN_SECONDS, -1, time.monotonic()
-        still = STILL_SECONDS if self.plan.faults else STILL_SECONDS / 2
+        still = STILL_SECONDS if self.plan.faults else STILL_SECONDS / 4
         with psycopg.connect(self.topology.url(), autocommit=True, application_name="storm-watch") as conn:
             while time.monotonic() < end:
                 row = conn.execute(OPEN).fetchone()
@@ -197,11 +197,16 @@ class Scene:
         self.say("the time to come to an end is over")
 
     def _everybody_works(self) -> None:
-        """A worker that lives and does nothing is as bad as one that is gone, and harder to see."""
+        """A process that lives and does nothing is as bad as one that is gone, and harder to see."""
+        for web in self.webs:
+            try:
+                web.wait_until_ready(seconds=60)
+            except AssertionError as silent:
+                self.driver.shared.trouble.append(f"{web.name} lives and does not answer: {silent}")
         with psycopg.connect(self.topology.url(), autocommit=True, application_name="storm-watch") as conn:
             for worker in self.workers:
                 try:
-                    eventually(lambda worker=worker: conn.execute(WORKING, (worker.pid,)).fetchone() == (True,), "it to work", seconds=40)
+                    eventually(lambda worker=worker: conn.execute(WORKING, (worker.pid,)).fetchone() == (True,), "it to work", seconds=60)
                 except AssertionError:
                     row = conn.execute(SILENT, (worker.pid,)).fetchone()
                     self.driver.shared.trouble.append(f"{worker.name} lives and does nothing: {row}")

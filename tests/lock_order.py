@@ -91,7 +91,7 @@ def _locks_at(statement: str, match: re.Match[str]) -> Iterator[Lock]:
         member = _member(statement, match.start())
         table = _table(member, match["spelled"])
         if match["skips"]:
-            yield Lock(Level.LEAF, table, waits=False)
+            yield Lock(_declared(statement, match.start()) or Level.LEAF, table, waits=False)
         else:
             level, shared = _declared(statement, match.start()), "SHARE" in match["spelled"].upper()
             yield Lock(level, table, many=_ONE_ROW.search(member) is None, shared=level is Level.DEFINITION and shared)

@@ -82,13 +82,12 @@ def _continuation(element: Element, node: Node, flags: Sequence[str], context: C
             element.get(tag)
     if not asked or not placed:
         return ()
-    exclusive = _tag(element, "exclusive")
-    if own_job and flags == BEFORE:
-        if exclusive is not None and not names.flag(str(element.attrib[exclusive]), default=True):
-            element.get(exclusive)  # false is what is done: jobs of a case run side by side
-        return ()
-    if exclusive is not None:
+    if own_job and flags == BEFORE and node.config.work == "handler":
+        return ()  # `exclusive` is read with its work
+    if (exclusive := next((tag for space in CAMUNDA_LIKE if (tag := f"{{{space}}}exclusive") in element.attrib), None)) is not None:
         element.get(exclusive)  # the steps of a case wait for each other, whatever it says
+    if own_job and flags == BEFORE:
+        return ()
     config = _retried(element, context) if not own_job else ContinuationConfig()
     name = f"{'before' if flags == BEFORE else 'after'} {node.name or node.id}"
     return (Step("continuation", "async", name, config),)

@@ -170,6 +170,7 @@ class ServiceTaskConfig:
     priority: Expression | None = None
     lease_seconds: int | None = None
     headers: tuple[tuple[str, str], ...] = ()  # texts of the model that whoever does the work is given
+    exclusive: bool = False  # one at a time in a case (decision 0097)
 
 
 @dataclass(frozen=True, slots=True)

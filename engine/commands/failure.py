@@ -3,13 +3,17 @@
 The attempt was counted when the item was acquired. While attempts are left the item becomes available again after its
 retry policy's wait (or the engine's back-off) with jitter on top; after the last one, or when the failure is final, it
 rests as `failed` beside one incident. Guarded by status and lease number (R4).
+
+Exclusive work keeps its turn while it waits for another attempt. Failing for good gives it up, and then the root comes first.
 """
 
 from __future__ import annotations
 
+from typing import Any
+
 from engine.commands.outcome import ItemFailed, Lease
-from engine.commands.transaction import Connection
-from engine.db.locks import FAILING
+from engine.commands.transaction import Connection, transaction
+from engine.db.locks import EXCLUSIVE, FAILING, FAILING_IN_TURN, ROOT_OF_ITEM, TURN
 from engine.db.session import cursor_of
 from engine.failpoints import commit_point
 from engine.ids import new_id
@@ -29,13 +33,24 @@ _WAIT = (
 _OVER = "(%(final)s OR l.attempts >= l.max_attempts)"
 
 
-def _statement(table: str) -> str:
+def _statement(table: str, *, in_turn: bool = False) -> str:
+    """`in_turn`: under the root's lock, which exclusive work needs that fails for good; else that is left alone, and told."""
+    root = f"{ROOT_OF_ITEM.format(table=table)}, " if in_turn else ""
+    found = (FAILING_IN_TURN if in_turn else FAILING).format(table=table)
+    exclusive = table in EXCLUSIVE
+    keeps = f" AND NOT (l.exclusive AND {_OVER})" if exclusive and not in_turn else ""
+    unlocked = found.replace("FROM (", f"FROM {table} l, (", 1)
+    told = (
+        f" UNION ALL SELECT l.attempts, 'in turn', NULL, NULL, l.root_id {unlocked} AND l.exclusive AND {_OVER}"
+        if exclusive and not in_turn
+        else ""
+    )
     return f"""
-WITH leaf AS (
+WITH {root}leaf AS (
   UPDATE {table} l SET status = CASE WHEN {_OVER} THEN 'failed' ELSE 'available' END,
     available_at = CASE WHEN {_OVER} THEN l.available_at ELSE baton_clock() + {_WAIT} * (1 + random() * 0.1) END,
     lease_owner = NULL, lease_expires_at = NULL, leased_at = NULL, level = l.priority, last_error = %(error)s
-  {FAILING.format(table=table)}
+  {found}{keeps}
   RETURNING l.*, before.owner, before.began_at, baton_clock() AS at
 ), opened AS (
   INSERT INTO incident (id, tenant_id, kind, message, detail, instance_id, root_id, definition_id, element_id, created_at, {table}_id)
@@ -54,11 +69,12 @@ WITH leaf AS (
   FROM leaf CROSS JOIN LATERAL (VALUES ('{table}_failed'), ('incident_opened')) AS e (kind)
   WHERE e.kind <> 'incident_opened' OR leaf.status = 'failed'
 )
-SELECT attempts, status, available_at, (SELECT id FROM opened) FROM leaf
+SELECT attempts, status, available_at, (SELECT id FROM opened), root_id FROM leaf{told}
 """
 
 
 _FAIL = {table: _statement(table) for table in ("job", "external_task", "delivery")}
+_FAIL_IN_TURN = {table: _statement(table, in_turn=True) for table in EXCLUSIVE}
 
 
 def fail_item(
@@ -89,7 +105,18 @@ def fail_item(
     }
     with commit_point(conn, "command.before_commit"):
         row = cursor_of(conn).execute(_FAIL[lease.kind], parameters).fetchone()
+    if row is not None and row[1] == "in turn":
+        row = _give_up_turn(conn, lease, parameters)
     if row is None:
         return None
-    attempts, status, available_at, incident_id = row
+    attempts, status, available_at, incident_id, _ = row
     return ItemFailed(lease.item_id, lease.number, attempts, status, available_at if status == "available" else None, incident_id)
+
+
+def _give_up_turn(conn: Connection, lease: Lease, parameters: dict[str, Any]) -> Any:
+    """Fail it for good under the root's lock, and let go of the next of its case's exclusive work."""
+    with transaction(conn):
+        row = cursor_of(conn).execute(_FAIL_IN_TURN[lease.kind], parameters).fetchone()
+        if row is not None:
+            cursor_of(conn).execute(TURN, {"root_id": row[4]})
+    return row

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from datetime import datetime
+from functools import partial
 from typing import Any
 from uuid import UUID
 
@@ -12,10 +13,12 @@ from psycopg import errors
 from engine.commands.may import may
 from engine.commands.outcome import Actor, ItemReleased, Lease, Refusal, Rejected, Renewed
 from engine.commands.requests import WRITE_REQUEST, encode, is_repeat, recorded, refuse, request_for
-from engine.commands.transaction import Connection, command
+from engine.commands.transaction import Connection, command, transaction
 from engine.core.effects import InvariantBroken
-from engine.db.acquire import WORK, release_by_operator_sql, renew_leases
+from engine.db.acquire import WORK, renew_leases
+from engine.db.locks import EXCLUSIVE, GIVES_UP, TURN
 from engine.db.session import cursor_of
+from engine.db.taken_back import release_by_operator_sql
 from engine.failpoints import commit_point
 from engine.ids import new_id
 from engine.text import shortened
@@ -68,7 +71,7 @@ def release_by_operator(
 ) -> ItemReleased | Rejected:
     """Take a lease from its holder, who may be running: the attempt is spent, as by an expiry.
 
-    Locks: the item. Refuses: NOT_ALLOWED, NOT_FOUND, NOT_LEASED.
+    Locks: the item; before it the root, for exclusive work in its last attempt. Refuses: NOT_ALLOWED, NOT_FOUND, NOT_LEASED.
     """
     if not may(actor, "release", kind):
         return Rejected(Refusal.NOT_ALLOWED)
@@ -91,6 +94,8 @@ def release_by_operator(
         found = conn.execute(_STATUS[kind], (item_id, actor.tenant_id)).fetchone()
         if found is None:
             return Rejected(Refusal.NOT_FOUND)
+        if found[1] and _take_away_in_turn(conn, kind, values, request is not None):
+            return ItemReleased(item_id)
         if found[0] != "leased":
             rejected = Rejected(Refusal.NOT_LEASED, f"expected leased, found {found[0]}", item_id=item_id)
             first: ItemReleased | Rejected = refuse(conn, "release", actor.username, actor.tenant_id, rejected, request)
@@ -108,6 +113,20 @@ def _take_away(conn: Connection, kind: str, values: dict[str, Any], requested: b
         if not is_repeat(error):
             raise
         return False
+
+
+def _take_away_in_turn(conn: Connection, kind: str, values: dict[str, Any], requested: bool) -> bool:
+    """The same of exclusive work in its last attempt: the next one's turn has come."""
+    try:
+        with transaction(conn):
+            row = cursor_of(conn).execute(_TAKE_AWAY_IN_TURN[kind][requested], values).fetchone()
+            if row is not None:
+                cursor_of(conn).execute(TURN, {"root_id": row[3]})
+    except errors.UniqueViolation as error:
+        if not is_repeat(error):
+            raise
+        return False
+    return row is not None
 
 
 def release_item(conn: Connection, lease: Lease, actor: str, *, because: Refusal | None = None, started: bool = False) -> bool:
@@ -160,11 +179,17 @@ SELECT id FROM leaf
     for table in WORK
 }
 
-_STATUS = {table: f"SELECT status FROM {table} WHERE id = %s AND tenant_id = %s" for table in WORK}
-_TAKE_AWAY = {
-    work.table: (
-        release_by_operator_sql(work),
-        release_by_operator_sql(work, f", press AS ({WRITE_REQUEST.format(outcome='%(outcome)s::jsonb', source='back')})"),
-    )
-    for work in WORK.values()
+_STATUS = {
+    table: f"SELECT j.status, {GIVES_UP.format(alias='j') if table in EXCLUSIVE else 'false'} FROM {table} j"
+    " WHERE j.id = %s AND j.tenant_id = %s"
+    for table in WORK
 }
+
+
+def _with_request(statement: Callable[[str], str]) -> tuple[str, str]:
+    """Without and with a request row."""
+    return statement(""), statement(f", press AS ({WRITE_REQUEST.format(outcome='%(outcome)s::jsonb', source='back')})")
+
+
+_TAKE_AWAY = {table: _with_request(partial(release_by_operator_sql, table)) for table in WORK}
+_TAKE_AWAY_IN_TURN = {table: _with_request(partial(release_by_operator_sql, table, in_turn=True)) for table in EXCLUSIVE}

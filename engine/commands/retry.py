@@ -17,10 +17,11 @@ from engine.commands.may import may
 from engine.commands.outcome import Actor, FieldProblem, ItemRetried, Refusal, Rejected
 from engine.commands.requests import WRITE_REQUEST, Request, encode, is_repeat, recorded, request_for
 from engine.commands.step import Repeated, Step, answer, marked, take
-from engine.commands.transaction import Connection, command
+from engine.commands.transaction import Connection, command, transaction
 from engine.core.snapshot import Retried
 from engine.db.acquire import WORK
 from engine.db.load import Loaded
+from engine.db.locks import EXCLUSIVE, ROOT_OF_ITEM, TURN
 from engine.db.session import cursor_of
 from engine.failpoints import commit_point
 
@@ -33,7 +34,7 @@ def retry_item(
 ) -> ItemRetried | Rejected:
     """Let what failed be tried again, `attempts` times at least once. `kind`: job | external_task | delivery | token.
 
-    Locks: the item; for a token the root and the token. Refuses: NOT_ALLOWED, INVALID, NOT_FOUND, INSTANCE_… (tokens),
+    Locks: the item; for a token, and for exclusive work, the root before it. Refuses: NOT_ALLOWED, INVALID, NOT_FOUND, INSTANCE_… (tokens),
     NOT_FAILED with whoever was first.
     """
     if not may(actor, "retry", kind):
@@ -57,6 +58,8 @@ def _retry_work(conn: Connection, kind: str, item_id: UUID, actor: Actor, attemp
     try:
         with commit_point(conn, "command.before_commit"):
             row = cursor_of(conn).execute(_RETRY[kind][request is not None], values).fetchone()
+        if row is not None and row[1]:
+            row = _retry_in_turn(conn, kind, values, request is not None)
     except errors.UniqueViolation as error:
         if not is_repeat(error):
             raise
@@ -65,6 +68,15 @@ def _retry_work(conn: Connection, kind: str, item_id: UUID, actor: Actor, attemp
         return ItemRetried(item_id, attempts)
     first = recorded(conn, request)
     return first or answer(conn, "retry_item", actor, _not_failed(conn, kind, item_id, actor), request)
+
+
+def _retry_in_turn(conn: Connection, kind: str, values: dict[str, Any], requested: bool) -> Any:
+    """Exclusive work waits for its turn, which it may have at once: decided under the root's lock."""
+    with transaction(conn):
+        row = cursor_of(conn).execute(_RETRY_IN_TURN[kind][requested], values).fetchone()
+        if row is not None:
+            cursor_of(conn).execute(TURN, {"root_id": row[2]})
+    return row
 
 
 def _not_failed(conn: Connection, kind: str, item_id: UUID, actor: Actor) -> Rejected:
@@ -83,12 +95,23 @@ def _not_failed(conn: Connection, kind: str, item_id: UUID, actor: Actor) -> Rej
 _BEFORE = "SELECT actor, at FROM history WHERE item_id = %s AND tenant_id = %s AND kind = ANY (%s) ORDER BY id DESC LIMIT 1"
 
 
-def _statements(table: str) -> tuple[str, str]:
-    """Without and with a request row. The new attempts come on top of those that are spent: the count never goes back."""
+def _statements(table: str, *, in_turn: bool = False) -> tuple[str, str]:
+    """Without and with a request row. The new attempts come on top of those that are spent: the count never goes back.
+
+    `in_turn`: of exclusive work, under the root's lock; else that is left alone, and told.
+    """
+    which = "l.id = %(item_id)s AND l.tenant_id = %(tenant_id)s AND l.status = 'failed'"
+    root, waits, keeps, told = "", "", "", ""
+    if in_turn:
+        root = f"{ROOT_OF_ITEM.format(table=table)},\n"
+        waits = ", held = array_append(l.held, 'exclusive') FROM root"
+    elif table in EXCLUSIVE:
+        keeps, told = " AND NOT l.exclusive", f" UNION ALL SELECT l.id, true, l.root_id FROM {table} l WHERE {which} AND l.exclusive"
     text = f"""
-WITH leaf AS (
-  UPDATE {table} l SET status = 'available', max_attempts = l.attempts + %(attempts)s, available_at = baton_clock(), level = l.priority
-  WHERE l.id = %(item_id)s AND l.tenant_id = %(tenant_id)s AND l.status = 'failed' RETURNING l.*
+WITH {root}leaf AS (
+  UPDATE {table} l SET status = 'available', max_attempts = l.attempts + %(attempts)s, available_at = baton_clock(),
+    level = l.priority{waits}
+  WHERE {which}{keeps} RETURNING l.*
 ), resolved AS (
   DELETE FROM incident i USING leaf WHERE i.{table}_id = leaf.id RETURNING i.id
 ), event AS (
@@ -103,11 +126,12 @@ WITH leaf AS (
   SELECT available_at, tenant_id, %(actor)s, 'retry', '{table}', id::text, jsonb_build_object('attempts', %(attempts)s::int) FROM leaf
 )"""
     request = f", press AS ({WRITE_REQUEST.format(outcome='%(outcome)s::jsonb', source='leaf')})"
-    end = " SELECT id FROM leaf"
+    end = f" SELECT id, false, root_id FROM leaf{told}"
     return text + end, text + request + end
 
 
 _RETRY = {table: _statements(table) for table in WORK}
+_RETRY_IN_TURN = {table: _statements(table, in_turn=True) for table in EXCLUSIVE}
 
 
 # ---- tokens

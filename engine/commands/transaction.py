@@ -15,8 +15,7 @@ Nothing here sleeps: a re-run waits in the database, for the lock that it lost.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from functools import update_wrapper
 from typing import Any, Concatenate, Generic, ParamSpec, TypeVar
 
@@ -26,8 +25,10 @@ from psycopg.pq import TransactionStatus
 
 from engine.commands.outcome import Lease
 from engine.core.effects import InvariantBroken
-from engine.db.session import cursor_of
+from engine.db.session import cursor_of, transaction
 from engine.failpoints import failpoint
+
+__all__ = ["CalledMoved", "Command", "Connection", "Reconnect", "assert_idle", "command", "transaction"]
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -82,21 +83,6 @@ class Command(Generic[P, R]):
 def command(function: Callable[Concatenate[Connection, P], R]) -> Command[P, R]:
     """Make a command of a function that takes the connection first."""
     return Command(function)
-
-
-@contextmanager
-def transaction(conn: Connection) -> Iterator[Connection]:
-    """BEGIN … COMMIT; ROLLBACK when the block raises."""
-    cursor = cursor_of(conn)
-    cursor.control("BEGIN")
-    try:
-        yield conn
-        failpoint("command.before_commit")
-    except BaseException:
-        if not conn.closed:
-            cursor.control("ROLLBACK")
-        raise
-    cursor.control("COMMIT")
 
 
 def assert_idle(conn: Connection) -> None:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from engine.commands.transaction import Connection, command, transaction
 from engine.db.acquire import DELIVERY, EXTERNAL_TASK, JOB, move_watermarks
+from engine.db.locks import TURN, TURNLESS
 from engine.db.partitions import make_partitions
 from engine.db.watermarks import move_inbox_watermarks, move_lease_watermarks
 
@@ -83,6 +84,14 @@ def _watermarks(sweep: bool) -> Callable[[Connection, Kept], int]:
     return do
 
 
+def _turns(conn: Connection, kept: Kept) -> int:
+    found = conn.execute(TURNLESS).fetchall()
+    for (root_id,) in found:
+        log.warning("turn_passed_late root=%s", root_id)
+        conn.execute(TURN, {"root_id": root_id})
+    return len(found)
+
+
 # Each (tenant, topic) with free external tasks, by hopping along the index from one to the next.
 _EXTERNAL_BRANCHES = """
 WITH RECURSIVE hop AS (
@@ -100,6 +109,7 @@ CHORES = (
     Chore("partitions", 3600, _partitions),
     Chore("watermarks", 60, _watermarks(sweep=False)),
     Chore("watermark_sweep", 300, _watermarks(sweep=True)),
+    Chore("turns", 60, _turns),
     Chore("sessions", 300, _delete("web_session", "token_hash", "expires_at < baton_now()")),
     Chore("messages", 60, _delete("message", "id", "expires_at < baton_now()")),
     Chore("requests", 300, _requests),

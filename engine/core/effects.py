@@ -120,6 +120,7 @@ class NewJob:
     lease_seconds: int | None = None
     lock_first: bool = False  # the token has siblings: do not try the optimistic write
     payload: Mapping[str, Any] = field(default_factory=dict)
+    exclusive: bool = False  # waits for its turn among such work of its case
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,6 +143,7 @@ class NewExternalTask:
     retry: str | None = None
     payload: Mapping[str, Any] = field(default_factory=dict)  # as a service job's
     lock_first: bool = False  # as a job's
+    exclusive: bool = False  # as a job's
 
 
 @dataclass(slots=True)
@@ -275,6 +277,11 @@ class Effects:
     ended: str | None = None  # the case: completed | cancelled
     final_variables: Mapping[str, Variable] | None = None  # of the root's process scope, when ended
     history: list[Event] = field(default_factory=list)
+
+    @property
+    def exclusive(self) -> bool:
+        """Whether some of the new work waits for its turn."""
+        return any(job.exclusive for job in self.jobs) or any(task.exclusive for task in self.external_tasks)
 
     def check(self) -> None:
         """Raise InvariantBroken if a row is named twice."""

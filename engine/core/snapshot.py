@@ -115,6 +115,7 @@ class Snapshot:
     executions: tuple[ExecutionState, ...] = ()
     started_by: str | None = None
     others: tuple[InstanceState, ...] = ()
+    takes_turns: bool = False  # some work of the case is exclusive (engine.db.apply)
 
 
 class NeedsWholeInstance(Exception):

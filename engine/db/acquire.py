@@ -22,8 +22,9 @@ from uuid import UUID
 
 import psycopg
 
-from engine.db.locks import TAKEN_AWAY
-from engine.db.session import cursor_of
+from engine.db.locks import EXCLUSIVE, GIVES_UP, ROOT_OF_ITEM_IF_FREE, TURN, keeps_turn
+from engine.db.session import cursor_of, transaction
+from engine.db.taken_back import FRONT, LOST, take_back_sql
 from engine.failpoints import commit_point
 from engine.ids import new_id
 
@@ -31,7 +32,6 @@ Connection = psycopg.Connection[Any]
 log = logging.getLogger(__name__)
 
 AGEING = "interval '60 seconds'"  # what one priority level is worth in waiting time: 9 minutes from 0 to 9
-FRONT = 10  # the level of what was recovered, for its next attempt: before any backlog younger than a day
 HEAD_START = f"CASE b.level WHEN {FRONT} THEN interval '1 day' ELSE b.level * {AGEING} END"
 MARGIN = "interval '5 minutes'"  # how long a transaction may stay open after it wrote an item, before the sweep must find it
 
@@ -291,7 +291,20 @@ def _take_back(conn: Connection, work: Work, limit: int, only: UUID | None) -> l
     statement = (_RECOVER if only is None else _RECOVER_ONE)[work.table]
     with commit_point(conn, "recover.before_commit"):
         rows = cursor_of(conn).execute(statement, params).fetchall()
-    return [Recovered(work.table, *row) for row in rows]
+    recovered = [Recovered(work.table, *row[:3]) for row in rows if row[2] != "in turn"]
+    for item_id in [row[0] for row in rows if row[2] == "in turn"]:
+        recovered += _take_back_in_turn(conn, work, item_id)
+    return recovered
+
+
+def _take_back_in_turn(conn: Connection, work: Work, item_id: UUID) -> list[Recovered]:
+    """Exclusive work that has lost its last attempt gives its turn up, under the root's lock. Somebody has that: at the next tick."""
+    cursor = cursor_of(conn)
+    with transaction(conn):
+        found = cursor.execute(_RECOVER_IN_TURN[work.table], {"item_id": item_id, "incidents": [new_id()]}).fetchall()
+        for row in found:
+            cursor.execute(TURN, {"root_id": row[3]})
+    return [Recovered(work.table, *row[:3]) for row in found]
 
 
 def _expired(conn: Connection, work: Work, page: int = 1000) -> Iterable[UUID]:
@@ -305,72 +318,46 @@ def _expired(conn: Connection, work: Work, page: int = 1000) -> Iterable[UUID]:
         after = rows[-1]
 
 
-def take_back_sql(work: Work, lost: str, *, kind: str, actor: str, why: str, wait: str, more: str = "") -> str:
-    """A statement that takes leases from holders who may still be running: the attempt stays spent.
-
-    `lost`: a query for (id, lease_number, owner, expired_at, began_at) that locks its rows; only those are updated, with
-    status and lease number repeated. The last attempt is judged as when a handler fails: then the item rests as
-    `failed`, beside one incident. `more`: further members that read from `back`.
-    """
-    t = work.table
-    return f"""
-WITH lost AS MATERIALIZED ({lost}),
-numbered AS (SELECT lost.*, row_number() OVER () AS place, count(*) OVER () AS many FROM lost),
-back AS (
-  UPDATE {t} j SET status = CASE WHEN j.attempts >= j.max_attempts THEN 'failed' ELSE 'available' END,
-    lease_owner = NULL, lease_expires_at = NULL, leased_at = NULL, level = {FRONT},
-    available_at = baton_clock() + {wait}, last_error = {why}
-  FROM numbered n WHERE j.id = n.id AND j.status = 'leased' AND j.lease_number = n.lease_number
-  RETURNING j.*, n.owner, n.expired_at, n.began_at, (%(incidents)s::uuid[])[n.place] AS incident
-), opened AS (
-  INSERT INTO incident (id, tenant_id, kind, message, instance_id, root_id, definition_id, element_id, created_at, {t}_id)
-  SELECT incident, tenant_id, 'lease_lost', last_error, instance_id, root_id, definition_id, element_id, baton_clock(), id
-  FROM back WHERE status = 'failed'
-  ON CONFLICT ON CONSTRAINT uq_incident_{t} DO NOTHING RETURNING {t}_id AS id
-), event AS (
-  INSERT INTO history (at, tenant_id, root_id, instance_id, definition_id, kind, element_id, actor, item_id, data)
-  SELECT baton_clock(), tenant_id, root_id, instance_id, definition_id, e.kind, element_id, {actor}, id,
-    CASE e.kind WHEN 'incident_opened' THEN jsonb_build_object('incident_id', incident, 'kind', 'lease_lost', 'message', last_error)
-    ELSE jsonb_build_object('lease_number', lease_number, 'attempt', attempts, 'status', status, 'owner', owner,
-      'leased_at', began_at, 'expired_at', expired_at) END
-  FROM back CROSS JOIN LATERAL (VALUES ('{t}_{kind}'), ('incident_opened')) AS e (kind)
-  WHERE e.kind <> 'incident_opened' OR back.id IN (SELECT id FROM opened)
-){more}
-SELECT id, lease_number, status FROM back
-"""
-
-
-_LOST = "j.id, j.lease_number, j.lease_owner AS owner, j.lease_expires_at AS expired_at, j.leased_at AS began_at"
 # After a mass loss the items come back spread over up to half a minute, else all of them hit the same place at once.
 _SPREAD = "random() * least(30, 0.05 * greatest(0, n.many - 10)) * interval '1 second'"
 _WHY_LOST = (
     "format('The worker lost its lease (number %%s) in attempt %%s of %%s: it died, stalled, or was cut off.',"
     " j.lease_number, j.attempts, j.max_attempts)"
 )
+_EXPIRED_ONE = "j.status = 'leased' AND j.lease_expires_at < baton_now()"
+
+
+def _recovery(work: Work, which: str, order: str = "") -> str:
+    """Those that `which` names, but for exclusive work that has lost its last attempt: that is told instead."""
+    table, left = work.table, ""
+    if table in EXCLUSIVE:
+        given_up = f"{which} AND {GIVES_UP.format(alias='j')}{order}"
+        left = f" UNION ALL (SELECT j.id, j.lease_number, 'in turn', j.root_id FROM {table} j WHERE {given_up})"
+    lost = f"SELECT {LOST} FROM {table} j WHERE {which}{keeps_turn(table)}{order} FOR UPDATE SKIP LOCKED"
+    return take_back_sql(table, lost, kind="recovered", actor="'engine'", why=_WHY_LOST, wait=_SPREAD, left=left)
+
+
 _RECOVER = {
-    work.table: take_back_sql(
+    work.table: _recovery(
         work,
-        f"SELECT {_LOST} FROM {work.table} j WHERE j.status = 'leased' AND j.lease_expires_at < baton_now()"
-        f" AND j.lease_expires_at >= coalesce((SELECT w.at FROM watermark w WHERE w.name = '{work.table} leases'), '-infinity')"
-        " ORDER BY j.lease_expires_at, j.id LIMIT %(limit)s FOR UPDATE SKIP LOCKED",
-        kind="recovered",
-        actor="'engine'",
-        why=_WHY_LOST,
-        wait=_SPREAD,
+        f"{_EXPIRED_ONE} AND j.lease_expires_at >="
+        f" coalesce((SELECT w.at FROM watermark w WHERE w.name = '{work.table} leases'), '-infinity')",
+        " ORDER BY j.lease_expires_at, j.id LIMIT %(limit)s",
     )
     for work in WORK.values()
 }
-_RECOVER_ONE = {
-    work.table: take_back_sql(
-        work,
-        f"SELECT {_LOST} FROM {work.table} j WHERE j.id = %(only)s AND j.status = 'leased'"
-        " AND j.lease_expires_at < baton_now() FOR UPDATE SKIP LOCKED",
+_RECOVER_ONE = {work.table: _recovery(work, f"j.id = %(only)s AND {_EXPIRED_ONE}") for work in WORK.values()}
+_RECOVER_IN_TURN = {
+    table: take_back_sql(
+        table,
+        f"SELECT {LOST} FROM {table} j, root WHERE j.id = %(item_id)s AND {_EXPIRED_ONE} FOR UPDATE OF j SKIP LOCKED",
         kind="recovered",
         actor="'engine'",
         why=_WHY_LOST,
-        wait=_SPREAD,
+        wait="interval '0'",
+        root=f"{ROOT_OF_ITEM_IF_FREE.format(table=table)},\n",
     )
-    for work in WORK.values()
+    for table in EXCLUSIVE
 }
 _EXPIRED = {
     table: f"SELECT lease_expires_at, id FROM {table} WHERE status = 'leased' AND lease_expires_at < baton_now()"
@@ -382,23 +369,6 @@ _EXPIRED = {
 def recover_sql(work: Work) -> str:
     """The recovery of one table, as prepared; shown by `baton explain` and the plan tests."""
     return _RECOVER[work.table]
-
-
-# ---- an operator takes one lease away
-
-
-def release_by_operator_sql(work: Work, more: str = "") -> str:
-    """Take one lease away, whoever holds it; waits for that one row. `more`: a member that reads from `back`."""
-    return take_back_sql(
-        work,
-        f"SELECT {_LOST} {TAKEN_AWAY.format(table=work.table)}",
-        kind="released",
-        actor="%(actor)s",
-        why="format('%%s released the lease (number %%s): %%s', %(actor)s::text, j.lease_number, %(reason)s::text)",
-        wait="interval '0'",
-        more=", noted AS (INSERT INTO audit (at, tenant_id, actor, action, object_kind, object_id, reason)"
-        f" SELECT baton_clock(), tenant_id, %(actor)s, 'release', '{work.table}', id::text, %(reason)s FROM back){more}",
-    )
 
 
 # ---- the low watermarks

@@ -20,7 +20,7 @@ from engine.bpmn.definition import ProcessDefinition
 from engine.core.effects import Effects, Event, Home, InvariantBroken
 from engine.core.known import Call
 from engine.core.snapshot import Snapshot
-from engine.db.locks import KEYS, TAKE_MESSAGE
+from engine.db.locks import KEYS, TAKE_MESSAGE, TURN, TURN_AND_KEYS
 from engine.db.prepared import Statements
 from engine.db.session import cursor_of
 from engine.db.statements import STARTS, Mix, together, writing_statements
@@ -96,6 +96,7 @@ class Change:
             cancelled=bool(e.cancelled_tasks),
             jobs=bool(e.jobs),
             external_tasks=bool(e.external_tasks),
+            exclusive=e.exclusive,
             subscriptions=bool(e.subscriptions),
             gone_subscriptions=bool(e.gone_subscriptions),
             deliveries=bool(e.deliveries),
@@ -108,17 +109,22 @@ class Change:
             handed_over=bool(e.handed_over),
             gone_executions=bool(e.gone_executions or e.forgotten_scopes),
             forgets=e.forgets,
-            keys_later=self.takes_message is not None,
+            keys_later=self.takes_message is not None or self.passes_turn,
             alone="gateway" in self.parameters,
             request=self.request,
         )
 
     @property
+    def passes_turn(self) -> bool:
+        """Whether exclusive work of the case may be the next one's turn after this write; an ended case has none."""
+        return self.effects.ended is None and (self.snapshot.takes_turns or self.effects.exclusive)
+
+    @property
     def must_lock_first(self) -> bool:
         """Whether the optimistic write is out of the question, or would lose too often.
 
-        A look must follow a lock (subscriptions), other tokens' rows are touched (by conditions too), the token has siblings (those in the
-        iterations of a loop are counted there), or the write does not fit one statement.
+        A look must follow a lock (subscriptions, exclusive work), other tokens' rows are touched (by conditions too), the token has
+        siblings (those in the iterations of a loop are counted there), or the write does not fit one statement.
         """
         e = self.effects
         return bool(
@@ -128,6 +134,7 @@ class Change:
             or self.takes_message
             or len(e.gone_tokens) > 1
             or self.snapshot.crowded
+            or self.passes_turn
             or e.counters
             or e.memories
             or len(self.statements) > 1
@@ -142,26 +149,33 @@ def write(conn: psycopg.Connection[Any], change: Change) -> datetime | None:
     change.effects.check()
     statements, parameters = change.statements, _parameters(change)
     cursor = cursor_of(conn)
-    keys_apart = bool(change.effects.subscriptions) and len(statements) == 1 and change.takes_message is None
-    calls = len(statements) + keys_apart
-    all_at_once = calls > 1 and cursor.executed + calls > MOST_CALLS and change.takes_message is None
+    takes_message = change.takes_message is not None
+    last = _last(change)
+    calls = len(statements) + bool(last) + takes_message
+    all_at_once = len(statements) + bool(last) > 1 and cursor.executed + calls > MOST_CALLS
     if all_at_once:
-        row = cursor.execute_together(together((*statements, KEYS) if keys_apart else statements), parameters).fetchone()
+        row = cursor.execute_together(together((*statements, last) if last else statements), parameters).fetchone()
     else:
         row = cursor.execute(statements[0], parameters).fetchone()
     if row is None:
         return None
     at: datetime = row[0]
     _expect_withdrawn(change.effects, row[1])
-    if all_at_once:
-        return at
-    for statement in statements[1:]:
-        cursor.execute(statement, {**parameters, "at": at})
-    if change.takes_message is not None:
+    if not all_at_once:
+        for statement in statements[1:]:
+            cursor.execute(statement, {**parameters, "at": at})
+        if last:
+            cursor.execute(last, parameters)
+    if takes_message:
         _take_message(cursor, change, parameters)
-    elif keys_apart:
-        cursor.execute(KEYS, parameters)
     return at
+
+
+def _last(change: Change) -> str:
+    """What comes after the write: the next turn, and then the keys of new subscriptions, if these are not taken elsewhere."""
+    turn = change.passes_turn
+    keys = bool(change.effects.subscriptions) and change.takes_message is None and (turn or len(change.statements) == 1)
+    return TURN_AND_KEYS if turn and keys else TURN if turn else KEYS if keys else ""
 
 
 def _take_message(cursor: Statements, change: Change, parameters: Mapping[str, Any]) -> None:

@@ -340,6 +340,7 @@ def _snapshot(document: Mapping[str, Any], instance: Mapping[str, Any], whole: b
         started_by=instance["started_by"],
         executions=tuple(_execution(*row) for row in document.get("executions") or ()),
         others=tuple(InstanceState(UUID(row[0]), UUID(row[1]), row[2], row[3]) for row in document.get("others") or ()),
+        takes_turns=bool(instance.get("takes_turns")),
     )
 
 

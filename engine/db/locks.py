@@ -66,6 +66,8 @@ class Level(IntEnum):
 # a partial index (running instances, claimed tasks, leased jobs), which would be read from end to end, all that was consumed
 # since the last vacuum included, while statistics say that it is small.
 
+EXCLUSIVE = ("job", "external_task")  # tables of work that may wait for its turn (baton_take_turn)
+
 # Level 1. `mark` says what the command read: a mark set meanwhile is a world that moved on.
 ROOT_IF_REVISION = (
     "root AS MATERIALIZED (SELECT id FROM process_instance WHERE id = %(root_id)s AND revision = %(revision)s"
@@ -179,16 +181,53 @@ FAILING = (
     "FROM (SELECT id, lease_owner AS owner, leased_at AS began_at FROM {table} WHERE id = %(item_id)s) before"
     " WHERE l.id = before.id AND l.status COLLATE \"C\" = 'leased' AND l.lease_number = %(lease_number)s"
 )
+# The same under the root's lock (ROOT_OF_ITEM), for what gives its turn up.
+FAILING_IN_TURN = FAILING.replace(") before", ") before, root")
 # The same for whoever takes one lease away from its holder; the rows that this locks are updated by the same statement.
-TAKEN_AWAY = "FROM {table} j WHERE j.id = %(item_id)s AND j.tenant_id = %(tenant_id)s AND j.status COLLATE \"C\" = 'leased' FOR UPDATE"
+TAKEN_AWAY = (
+    "FROM {table} j WHERE j.id = %(item_id)s AND j.tenant_id = %(tenant_id)s AND j.status COLLATE \"C\" = 'leased'{keeps} FOR UPDATE OF j"
+)
+# Its last attempt over, exclusive work gives its turn up, under the root's lock; leaf-only commands leave it alone then.
+GIVES_UP = "{alias}.exclusive AND {alias}.attempts >= {alias}.max_attempts"
+
+
+def keeps_turn(table: str, alias: str = "j") -> str:
+    """For a WHERE: no turn is given up if the attempt that is running ends here."""
+    return f" AND NOT ({GIVES_UP.format(alias=alias)})" if table in EXCLUSIVE else ""
+
+
 # For the client that renews one lease and must know: it holds nothing while it waits.
 WAIT_FOR_LEASE = "SELECT 1 FROM external_task WHERE id = %s FOR NO KEY UPDATE"
 # The second statement of a write too long for one: the locks are held, the case is that of the first.
 GO_ON = f"go AS MATERIALIZED (SELECT {_OF_PARAMETERS}, %(at)s::timestamptz AS at)"
 
+# Level 4 again, after the write of a root holder: the next of a case's exclusive work.
+TURN_CALL = "baton_take_turn(%(root_id)s)"
+TURN = f"SELECT {TURN_CALL}"
+# For what fails, is taken back or is retried and has a turn to give up or to wait for: the root, and that one row after it.
+ROOT_OF_ITEM = (
+    "root AS MATERIALIZED (SELECT r.id FROM process_instance r"
+    " WHERE r.id = (SELECT w.root_id FROM {table} w WHERE w.id = %(item_id)s) FOR NO KEY UPDATE)"
+)
+ROOT_OF_ITEM_IF_FREE = ROOT_OF_ITEM.replace("UPDATE)", "UPDATE SKIP LOCKED)")
+
+# Cases of which exclusive work waits and none has its turn: a replica of a release before exclusive work has ended it. Whoever has
+# the root looks after it.
+TURNLESS = """
+SELECT r.id FROM process_instance r WHERE r.id IN (
+  SELECT w.root_id FROM (
+    SELECT j.root_id FROM job j WHERE j.exclusive AND j.held @> '{exclusive}'
+    UNION SELECT e.root_id FROM external_task e WHERE e.exclusive AND e.held @> '{exclusive}') w
+  WHERE NOT EXISTS (SELECT FROM job j WHERE j.root_id = w.root_id AND j.exclusive AND j.status <> 'failed' AND NOT j.held @> '{exclusive}')
+    AND NOT EXISTS (SELECT FROM external_task e
+      WHERE e.root_id = w.root_id AND e.exclusive AND e.status <> 'failed' AND NOT e.held @> '{exclusive}'))
+ORDER BY r.id LIMIT 100 FOR NO KEY UPDATE OF r SKIP LOCKED
+"""
+
 # Level 5 (and 6 by those who find a message): one call each, in a statement of its own after the write.
 KEYS_CALL = "baton_open_subscriptions(%(subscription_ids)s, %(job_ids)s)"
 KEYS = f"SELECT {KEYS_CALL}"
+TURN_AND_KEYS = f"SELECT {TURN_CALL}, {KEYS_CALL}"
 PUBLISHER_KEYS = (
     "SELECT baton_lock_keys(ARRAY[baton_key_number(%(tenant_id)s, %(name)s, %(key)s)],"
     " ARRAY[baton_key_number(%(tenant_id)s, %(name)s, NULL)])"
@@ -252,8 +291,11 @@ FRAGMENTS: tuple[tuple[Level, str], ...] = (
     *((Level.LEAF, text) for text in LEAF.values()),
     (Level.LEAF, START_SUBSCRIPTION),
     (Level.LEAF, START_BY_THROW),
-    *((Level.LEAF, TAKEN_AWAY.format(table=table)) for table in ("job", "external_task", "delivery")),
+    *((Level.LEAF, TAKEN_AWAY.format(table=table, keeps=keeps_turn(table))) for table in ("job", "external_task", "delivery")),
+    *((Level.LEAF, TAKEN_AWAY.format(table=f"root, {table}", keeps="")) for table in EXCLUSIVE),
     (Level.LEAF, WAIT_FOR_LEASE),
+    *((Level.ROOT, text.format(table=table)) for table in EXCLUSIVE for text in (ROOT_OF_ITEM, ROOT_OF_ITEM_IF_FREE)),
+    (Level.ROOT, TURNLESS),
 )
 # What starts an instance, once it is known to be alone.
 FRAGMENTS += tuple((Level.LEAF, text.replace("definition d", "alone d")) for text in (START_SUBSCRIPTION, START_BY_THROW))
@@ -279,6 +321,7 @@ FUNCTIONS: Mapping[str, tuple[Level, ...]] = {
     "baton_spread_signal": (Level.LEAF,),
     "baton_take_message": (Level.KEYS, Level.MESSAGE),
     "baton_take_throw": (Level.LEAF, Level.KEYS),
+    "baton_take_turn": (Level.LEAF,),
     "baton_try_gathering": (),  # it does not wait
 }
 # These hold a leaf of no case, and may wait with it in hand: no root holder waits for it.

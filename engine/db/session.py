@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import psycopg
@@ -9,6 +11,7 @@ from sqlalchemy import Engine, create_engine
 from sqlalchemy.engine import make_url
 
 from engine.db.prepared import Statements
+from engine.failpoints import failpoint
 
 OPTIONS = "-c timezone=UTC -c jit=off -c default_transaction_isolation=read\\ committed"
 # A command finds its rows by key. A plan that was kept from when a table was small (a fresh database; a queue that was
@@ -62,3 +65,18 @@ def cursor_of(conn: psycopg.Connection[Any]) -> Statements:
         found = Statements(conn)
         setattr(conn, _PLACE, found)
     return found
+
+
+@contextmanager
+def transaction(conn: psycopg.Connection[Any]) -> Iterator[psycopg.Connection[Any]]:
+    """BEGIN … COMMIT; ROLLBACK when the block raises."""
+    cursor = cursor_of(conn)
+    cursor.control("BEGIN")
+    try:
+        yield conn
+        failpoint("command.before_commit")
+    except BaseException:
+        if not conn.closed:
+            cursor.control("ROLLBACK")
+        raise
+    cursor.control("COMMIT")

@@ -55,6 +55,7 @@ class Mix(NamedTuple):
     cancelled: bool = False
     jobs: bool = False
     external_tasks: bool = False
+    exclusive: bool = False  # some of those are
     subscriptions: bool = False
     gone_subscriptions: bool = False
     deliveries: bool = False
@@ -67,7 +68,7 @@ class Mix(NamedTuple):
     handed_over: bool = False
     gone_executions: bool = False
     forgets: bool = False  # ends an instance that may have executions
-    keys_later: bool = False  # the caller takes the keys together with a message
+    keys_later: bool = False  # the caller takes the keys together with a message, or after the next turn
     alone: bool = False  # what starts is alone for its key (locks.GATHERED)
     request: str = ""  # the request member's text, from engine.commands.requests; empty: none
 
@@ -127,8 +128,9 @@ def _guards(mix: Mix) -> list[str]:
         newest = NEWEST_DEFINITION if mix.leaf == "start_newest" else DEFINITION
         definition = CALLING_START if mix.calls else (newest,)
         starts = STARTS[mix.leaf] if not mix.alone else _alone(mix.leaf)
-        return [*definition, *starts, _STARTED_AND_ENDED if mix.ended else _STARTED]
-    return [*(CALLING_ROOT if mix.calls else (ROOT_IF_REVISION,)), LEAF[mix.leaf], _BUMPED.format(_ENDING if mix.ended else "")]
+        return [*definition, *starts, _STARTED_AND_ENDED if mix.ended else _STARTED_IN_TURN if mix.exclusive else _STARTED]
+    besides = _ENDING if mix.ended else ", takes_turns = true" if mix.exclusive else ""
+    return [*(CALLING_ROOT if mix.calls else (ROOT_IF_REVISION,)), LEAF[mix.leaf], _BUMPED.format(besides)]
 
 
 def _alone(leaf: str) -> list[str]:
@@ -158,6 +160,7 @@ _NEW_INSTANCE = (
     " FROM cause, (SELECT baton_clock() AS at) c RETURNING tenant_id, id AS instance_id, root_id, definition_id, started_at AS at)"
 )
 _STARTED = _NEW_INSTANCE.format(columns="", values="")
+_STARTED_IN_TURN = _NEW_INSTANCE.format(columns=", takes_turns", values=", true")
 _STARTED_AND_ENDED = _NEW_INSTANCE.format(
     columns=", status, ended_at, ended_by, final_variables", values=", %(ended)s, c.at, %(actor)s, %(final)s::jsonb"
 )
@@ -195,10 +198,10 @@ def _other_members(mix: Mix) -> list[tuple[bool, str]]:
         (mix.variables and mix.several, _VARIABLES),  # these texts are longer
         (mix.several, _HISTORY[at]),
         (mix.tasks, f"{_TASKS[at]},\n{_ENTRIES}"),
-        (mix.jobs, _JOBS[at]),
+        (mix.jobs, (_JOBS_IN_TURN if mix.exclusive else _JOBS)[at]),
         (mix.resolved, "resolved AS (DELETE FROM incident i USING go WHERE i.token_id = ANY (%(resolved)s))"),
         (mix.incidents, _INCIDENTS[at]),
-        (mix.external_tasks, _EXTERNAL_TASKS[at]),
+        (mix.external_tasks, (_EXTERNAL_TASKS_IN_TURN if mix.exclusive else _EXTERNAL_TASKS)[at]),
         (mix.deliveries, _DELIVERIES[at]),
         (mix.throws, _THROWS),
         (mix.fires, _FIRED),
@@ -324,6 +327,19 @@ _JOBS = _both(
     " lock_first boolean, payload jsonb{columns}),"
     " LATERAL (SELECT coalesce(u.due_at, go.at + make_interval(secs => coalesce(u.due_in_seconds, 0))) AS due) d)"
 )
+
+
+def _in_turn(text: str) -> str:
+    """The same with exclusive work among the new items: it is written held, until baton_take_turn lets go of one."""
+    return (
+        text.replace(", payload)", ", payload, exclusive)", 1)
+        .replace("u.payload FROM", "u.payload, u.exclusive FROM", 1)
+        .replace("payload jsonb", "payload jsonb, exclusive boolean", 1)
+        .replace("ARRAY[%(held)s,", "ARRAY[%(held)s, CASE WHEN u.exclusive THEN 'exclusive' END,", 1)
+    )
+
+
+_JOBS_IN_TURN = tuple(map(_in_turn, _JOBS))
 # A token that fails again keeps its one incident, with the new reason.
 _INCIDENTS = _both(
     f"incidents AS (INSERT INTO incident (id, {CASE}, created_at, kind, message, token_id, element_id)"
@@ -337,6 +353,7 @@ _EXTERNAL_TASKS = _both(
     " SELECT u.id, {case}, u.topic, u.token_id, u.element_id, go.at, go.at, u.priority, u.priority,"
     " {held_external}, u.max_attempts, u.retry, u.lock_first, u.payload " + _rows("external_task", "external_tasks") + ")"
 )
+_EXTERNAL_TASKS_IN_TURN = tuple(map(_in_turn, _EXTERNAL_TASKS))
 _DELIVERIES = _both(
     f"deliveries AS (INSERT INTO delivery (id, {CASE}, created_at, kind, destination, element_id, due_at, available_at, held,"
     " max_attempts, retry, request)"

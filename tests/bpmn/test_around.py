@@ -93,9 +93,35 @@ def test_a_service_task_is_a_job_anyhow(attribute: str) -> None:
     assert warnings(data) == []
 
 
-def test_that_jobs_of_a_case_exclude_each_other_is_not_so_and_reported() -> None:
-    data = around('<serviceTask id="x" baton:handler="h" camunda:asyncBefore="true" camunda:exclusive="true"/>')
-    assert warnings(data) == ["the attribute camunda:exclusive is not read"]
+@pytest.mark.parametrize(
+    ("process", "task", "exclusive"),
+    [
+        ("", 'baton:handler="h"', False),
+        ("", 'baton:handler="h" camunda:asyncBefore="true"', False),  # nothing said is not yes, as it is in Camunda 7
+        ("", 'baton:handler="h" camunda:asyncBefore="true" camunda:exclusive="true"', True),
+        ("", 'baton:handler="h" camunda:exclusive="false"', False),
+        ("", 'baton:handler="h" baton:exclusive="true"', True),
+        ("", 'camunda:type="external" camunda:topic="t" baton:exclusive="1"', True),
+        ("", 'camunda:type="external" camunda:topic="t" camunda:asyncBefore="true" camunda:exclusive="true"', False),
+        ('baton:exclusive="true"', 'baton:handler="h"', True),
+        ('baton:exclusive="true"', 'camunda:type="external" camunda:topic="t"', True),
+        ('baton:exclusive="true"', 'baton:handler="h" baton:exclusive="false"', False),
+        ('baton:exclusive="true"', 'baton:handler="h" camunda:exclusive="false"', False),
+        ('baton:exclusive="true"', 'baton:handler="http.deliver"', False),
+    ],
+)
+def test_what_is_exclusive_says_so_itself_or_by_its_process(process: str, task: str, exclusive: bool) -> None:
+    url = '<camunda:inputParameter name="url">http://a</camunda:inputParameter>'
+    inner = f"<extensionElements><camunda:inputOutput>{url}</camunda:inputOutput></extensionElements>"
+    data = around(f'<serviceTask id="x" {task}>{inner}</serviceTask>').replace(b'<process id="p"', f'<process id="p" {process}'.encode())
+    found = definition(data)
+    assert found.nodes["x"].config.exclusive is exclusive
+    assert [text for text in warnings(data) if "exclusive" in text] == []
+
+
+def test_an_exclusive_that_is_neither_true_nor_false_is_refused() -> None:
+    problem = only_problem(around('<serviceTask id="x" baton:handler="h" baton:exclusive="maybe"/>'))
+    assert (problem.what, problem.why) == ("baton:exclusive of serviceTask 'x' is 'maybe'", "true or false")
 
 
 def test_what_an_event_begins_with_comes_after_it_and_what_an_end_ends_with_before() -> None:

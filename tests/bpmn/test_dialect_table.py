@@ -67,6 +67,7 @@ CAMUNDA_SAYS: dict[str, list[bytes]] = {
     "external topic": [service('camunda:type="external" camunda:topic="t"', handler="")],
     "retries": [service("", "<camunda:failedJobRetryTimeCycle>5</camunda:failedJobRetryTimeCycle>")],
     "priority of work": [service('camunda:jobPriority="7"'), service('camunda:taskPriority="7"')],
+    "exclusive work": [service('camunda:exclusive="true"')],
     "headers": [service("", '<camunda:properties><camunda:property name="k" value="v"/></camunda:properties>')],
     "result variable": [around('<scriptTask id="x" camunda:resultVariable="b"><script>${a + 1}</script></scriptTask>')],
     "listeners": [user("", '<camunda:executionListener event="start" delegateExpression="${go}"/>')],

@@ -13,9 +13,11 @@ from engine.commands.external_tasks import acquire_external_tasks, complete_exte
 from engine.commands.messages import publish_message
 from engine.commands.outcome import MessagePublished
 from engine.commands.tasks import claim
+from engine.db.acquire import acquire_jobs
 from engine.queries.instance import Token
 from engine.queries.why import why
 from tests.conftest import Clock
+from tests.rows import definition
 from tests.web.conftest import Browser
 from tests.web.operations import ADA, OLGA, Client, deployed, failed_external_task, one, started
 from tests.web.rows import Rows
@@ -165,3 +167,21 @@ def test_a_call_waits_for_the_instance_that_it_called_and_that_one_says_who_call
     assert str(called) in found["called"] and found["parent_id"] is None
     child = olga.get(f"/api/v1/process-instances/{called}").json
     assert (child["root_id"], child["parent_id"]) == (str(here), str(here))
+
+
+def test_exclusive_work_waits_for_what_has_its_turn(client_for: Client, committed_db: psycopg.Connection) -> None:
+    flows = "".join(
+        f'<sequenceFlow id="to_{name}" sourceRef="fork" targetRef="{name}"/>'
+        f'<serviceTask id="{name}" name="{name.title()}" baton:handler="h"/>'
+        for name in ("pack", "weigh")
+    )
+    body = f'<startEvent id="s"/><sequenceFlow id="f" sourceRef="s" targetRef="fork"/><parallelGateway id="fork"/>{flows}'
+    head = '<definitions xmlns="http://www.omg.org/spec/BPMN/20100524/MODEL" xmlns:baton="urn:baton:bpmn" targetNamespace="urn:test">'
+    xml = f'{head}<process id="parcels" isExecutable="true" baton:exclusive="true">{body}</process></definitions>'
+    definition(committed_db, "parcels", xml=xml.encode())
+    here = started(committed_db, "parcels")
+    olga = client_for("olga")
+    assert "Waits for its turn: exclusive work of the same case comes before it: Pack." in sentence(olga, here)
+    acquire_jobs(committed_db, owner="w", capabilities=[("service", "h")], limit=10, lease_seconds=30, workers=1)
+    assert "Waits for its turn: exclusive work of the same case is running: Pack." in sentence(olga, here)
+    assert "held" not in sentence(olga, here).lower()

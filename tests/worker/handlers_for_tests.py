@@ -135,3 +135,19 @@ def inline_waits(context: Context) -> dict[str, Any]:
     while not (folder / f"go-{context.attempt}").exists():
         time.sleep(0.02)
     return {"by_attempt": context.attempt, "was_told": context.cancelled}
+
+
+@handler("test.alone")
+def alone(context: Context) -> None:
+    """Leaves a mark while it runs, and a line in `seen`: whether somebody else's mark was there."""
+    folder = Path(str(context.inputs["folder"]))
+    mark = folder / "inside"
+    try:
+        mark.touch(exist_ok=False)
+        met = "alone"
+    except FileExistsError:
+        met = "not alone"
+    with (folder / "seen").open("a") as seen:
+        seen.write(f"{met} {context.idempotency_key} {os.getppid()}\n")
+    time.sleep(0.02)  # it takes a moment, in which others could come
+    mark.unlink(missing_ok=True)

@@ -19,6 +19,7 @@ from engine.queries.instances import InstanceFilter, count_instances
 from engine.queries.instances import instances as found_instances
 from engine.queries.processes import definitions, element_counts
 from engine.queries.rows import reading
+from engine.queries.turn import turn_of
 from engine.queries.why import why
 from webapp.auth.identity import current_actor, is_operator
 from webapp.db import command_connection, reader
@@ -132,6 +133,7 @@ def _instance(instance_id: UUID) -> dict[str, Any]:
         tokens = one.tokens(conn, instance_id)
         tasks = one.tasks(conn, instance_id)
         work = one.work(conn, instance_id)
+        turn = turn_of(conn, found.root_id) if any("exclusive" in row.held for row in work) else None
         incidents = one.incidents(conn, instance_id)
         subscriptions = one.subscriptions(conn, instance_id, tenant_id=actor.tenant_id)
         called = one.called(conn, instance_id)
@@ -147,6 +149,7 @@ def _instance(instance_id: UUID) -> dict[str, Any]:
         "tasks": tasks,
         "task_names": {task.id: task.name for task in tasks},
         "work": work,
+        "turn": turn,
         "incidents": incidents,
         "subscriptions": subscriptions,
         "called": called,
@@ -155,9 +158,10 @@ def _instance(instance_id: UUID) -> dict[str, Any]:
         "timeline_after": after(),
         "everything": everything,
         "counts_json": counts_shape(counts) | {"taken": taken},
-        "waiting": why(tokens, tasks=tasks, work=work, subscriptions=subscriptions, incidents=incidents),
+        "waiting": why(tokens, tasks=tasks, work=work, subscriptions=subscriptions, incidents=incidents, turn=turn),
         "steps": outline(model) if model else (),
         "by_element": {row.element_id: row for row in counts},
+        "name_in": element_name,
         "name_of": lambda element: element_name(found.definition_id, element),
         "incoming": lambda element: len(model.nodes[element].incoming) if model and element in model.nodes else "the",
         "condition": lambda event: condition_of(model, event),
@@ -183,6 +187,7 @@ def _shown(context: dict[str, Any]) -> list[Any]:
         context["tokens"],
         context["tasks"],
         moving,
+        context["turn"],
         [row.id for row in context["incidents"]],
         [(row.id, row.same_name) for row in context["subscriptions"]],
         context["variables"],

@@ -89,6 +89,13 @@ DIALECTS: Sequence[Dialect] = (
             "",
             "0 to 9; larger ones count as 9; that of the process for what has none",
         ),
+        (
+            "exclusive work",
+            "exclusive",
+            "exclusive",
+            "",
+            "one at a time in a case, where `true` is said; `baton:exclusive` on external tasks and processes, too: decision 0097",
+        ),
         ("headers", "properties", "properties", "taskHeaders, properties", "texts that the handler is given as `context.headers`"),
         ("result variable", "resultVariable", "resultVariable", "script resultVariable", "takes the value of an expression"),
         (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from engine.bpmn import connectors, java, names, operations, stand_ins
+from engine.bpmn import connectors, exclusive, java, names, operations, stand_ins
 from engine.bpmn.context import MAX_NAME, Context, named
 from engine.bpmn.definition import DecisionConfig, ScriptConfig, ServiceTaskConfig
 from engine.bpmn.elements import business_rule
@@ -72,6 +72,7 @@ def configured(element: Element, binding: tuple[str, str] | None, context: Conte
         priority=priority,
         lease_seconds=lease,
         headers=headers(element, context),
+        exclusive=exclusive.of(element, work, context),
     )
 
 

@@ -56,6 +56,8 @@ class ServiceTask(Activity):
                 max_attempts=config.max_attempts,
                 retry=config.retry,
                 payload=payload,
+                lock_first=config.exclusive,
+                exclusive=config.exclusive,
             )
             token.wait_for(run.effects.external_tasks, task)
             run.record(token.scope, "external_task_created", node.id, {"item_id": str(task.id), "topic": task.topic})
@@ -71,6 +73,8 @@ class ServiceTask(Activity):
             retry=config.retry,
             lease_seconds=config.lease_seconds,
             payload=payload,
+            lock_first=config.exclusive,
+            exclusive=config.exclusive,
         )
         token.wait_for(run.effects.jobs, job)
         run.record(token.scope, "job_created", node.id, {"item_id": str(job.id), "kind": "service", "topic": job.topic})

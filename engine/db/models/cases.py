@@ -8,6 +8,7 @@ from uuid import UUID
 
 from sqlalchemy import (
     BigInteger,
+    Boolean,
     CheckConstraint,
     DateTime,
     ForeignKeyConstraint,
@@ -52,6 +53,7 @@ class ProcessInstance(Base):
     ended_at: Mapped[datetime | None] = mapped_column(DateTime(timezone=True))
     ended_by: Mapped[str | None] = mapped_column(Text)
     final_variables: Mapped[Any | None] = mapped_column(JSONB)
+    takes_turns: Mapped[bool] = mapped_column(Boolean, server_default=text("false"))
 
 
 class Scope(Base):

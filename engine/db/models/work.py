@@ -27,6 +27,10 @@ from engine.db.models.base import Base, status_check
 
 # Leased if and only if all lease columns are set.
 LEASED = "num_nonnulls(lease_owner, lease_expires_at, leased_at) = CASE status WHEN 'leased' THEN 3 ELSE 0 END"
+# Exclusive work of a case (baton_take_turn): the one that may be done now, at most one of a case and table; and those that wait for it.
+HAS_ITS_TURN = "exclusive AND status <> 'failed' AND NOT held @> '{exclusive}'"
+OTHERWISE_HELD = "(held <> '{exclusive}'::text[])"
+WAITS_ITS_TURN = "exclusive AND held @> '{exclusive}'"
 NUMBERS = "priority BETWEEN 0 AND 9 AND level BETWEEN 0 AND 10 AND attempts BETWEEN 0 AND max_attempts"
 
 
@@ -46,6 +50,15 @@ class Job(Base):
         Index("ix_job_due", "kind", "topic", "level", "available_at", "id", postgresql_where=text("status = 'available' AND held = '{}'")),
         Index("ix_job_failed", "tenant_id", "id", postgresql_where=text("status = 'failed'")),
         Index("ix_job_instance", "instance_id"),
+        Index(
+            "ix_job_waiting_turn",
+            "root_id",
+            text("(held <> '{exclusive}'::text[])"),
+            "created_at",
+            "id",
+            postgresql_where=text(WAITS_ITS_TURN),
+        ),
+        Index("uq_job_turn", "root_id", unique=True, postgresql_where=text(HAS_ITS_TURN)),
         Index("ix_job_lease", "lease_expires_at", "id", postgresql_where=text("status = 'leased'")),
         Index("ix_job_token", "token_id", postgresql_where=text("token_id IS NOT NULL")),
         Index("uq_job_start_timer", "definition_id", "element_id", "due_at", unique=True, postgresql_where=text("kind = 'start_timer'")),
@@ -80,6 +93,7 @@ class Job(Base):
     payload: Mapped[Any] = mapped_column(JSONB, server_default=text("'{}'"))
     created_at: Mapped[datetime] = mapped_column(DateTime(timezone=True), server_default=text("baton_clock()"))
     ended_at: Mapped[datetime | None] = mapped_column(DateTime(timezone=True))
+    exclusive: Mapped[bool] = mapped_column(Boolean, server_default=text("false"))
 
 
 class ExternalTask(Base):
@@ -101,6 +115,15 @@ class ExternalTask(Base):
         ),
         Index("ix_external_task_failed", "tenant_id", "id", postgresql_where=text("status = 'failed'")),
         Index("ix_external_task_instance", "instance_id"),
+        Index(
+            "ix_external_task_waiting_turn",
+            "root_id",
+            text("(held <> '{exclusive}'::text[])"),
+            "created_at",
+            "id",
+            postgresql_where=text(WAITS_ITS_TURN),
+        ),
+        Index("uq_external_task_turn", "root_id", unique=True, postgresql_where=text(HAS_ITS_TURN)),
         Index("ix_external_task_lease", "lease_expires_at", "id", postgresql_where=text("status = 'leased'")),
         Index("ix_external_task_token", "token_id"),
         {"postgresql_with": {"fillfactor": 90, "autovacuum_vacuum_scale_factor": 0.01, "autovacuum_vacuum_cost_delay": 0}},
@@ -131,6 +154,7 @@ class ExternalTask(Base):
     payload: Mapped[Any] = mapped_column(JSONB, server_default=text("'{}'"))
     created_at: Mapped[datetime] = mapped_column(DateTime(timezone=True), server_default=text("baton_clock()"))
     ended_at: Mapped[datetime | None] = mapped_column(DateTime(timezone=True))
+    exclusive: Mapped[bool] = mapped_column(Boolean, server_default=text("false"))
 
 
 class Delivery(Base):

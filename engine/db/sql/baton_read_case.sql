@@ -78,7 +78,7 @@ BEGIN
       SELECT json_build_object('leaf', leaf, 'now', baton_now(), 'instance',
         json_build_object('id', i.id, 'tenant_id', i.tenant_id, 'root_id', i.root_id, 'definition_id', i.definition_id,
           'business_key', i.business_key, 'started_by', i.started_by, 'status', i.status, 'ended_at', i.ended_at,
-          'ended_by', i.ended_by, 'revision', r.revision, 'root_status', r.status, 'mark', r.mark),
+          'ended_by', i.ended_by, 'revision', r.revision, 'root_status', r.status, 'mark', r.mark, 'takes_turns', r.takes_turns),
         'scopes', (SELECT json_agg(json_build_array(s.id, s.parent_id, s.element_id, s.token_id, (
             SELECT json_object_agg(v.name, json_build_array(v.type, v.value)) FROM variable v WHERE v.scope_id = s.id), s.counters))
           FROM scope s WHERE s.instance_id = ANY (reached)),
@@ -111,7 +111,7 @@ BEGIN
       SELECT json_build_object('leaf', leaf, 'now', baton_now(), 'instance',
         json_build_object('id', i.id, 'tenant_id', i.tenant_id, 'root_id', i.root_id, 'definition_id', i.definition_id,
           'business_key', i.business_key, 'started_by', i.started_by, 'status', i.status, 'ended_at', i.ended_at,
-          'ended_by', i.ended_by, 'revision', r.revision, 'root_status', r.status, 'mark', r.mark),
+          'ended_by', i.ended_by, 'revision', r.revision, 'root_status', r.status, 'mark', r.mark, 'takes_turns', r.takes_turns),
         'scopes', json_build_array(json_build_array(at_scope, NULL, NULL, NULL, (
           SELECT json_object_agg(v.name, CASE WHEN lean AND pg_column_size(v.value) > 8192 THEN json_build_array(v.type, NULL, true)
             ELSE json_build_array(v.type, v.value) END) FROM variable v WHERE v.scope_id = at_scope), '{}'::json)),
@@ -132,7 +132,7 @@ BEGIN
       CASE WHEN i.id IS NOT NULL THEN
         json_build_object('id', i.id, 'tenant_id', i.tenant_id, 'root_id', i.root_id, 'definition_id', i.definition_id,
           'business_key', i.business_key, 'started_by', i.started_by, 'status', i.status, 'ended_at', i.ended_at,
-          'ended_by', i.ended_by, 'revision', r.revision, 'root_status', r.status, 'mark', r.mark) END,
+          'ended_by', i.ended_by, 'revision', r.revision, 'root_status', r.status, 'mark', r.mark, 'takes_turns', r.takes_turns) END,
       'scopes', (SELECT json_agg(json_build_array(c.id, c.parent_id, c.element_id, c.token_id, (
           SELECT json_object_agg(v.name, CASE WHEN lean AND pg_column_size(v.value) > 8192 THEN json_build_array(v.type, NULL, true)
             ELSE json_build_array(v.type, v.value) END) FROM variable v WHERE v.scope_id = c.id), c.counters))

@@ -13,7 +13,8 @@ from dataclasses import dataclass, field, fields
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
 from typing import Any
-from zoneinfo import available_timezones
+
+from engine.zones import UnknownZone, zone_named
 
 Network = IPv4Network | IPv6Network
 
@@ -119,8 +120,10 @@ def _networks(text: str) -> tuple[Network, ...]:
 
 
 def _time_zone(text: str) -> str:
-    if text not in available_timezones():
-        raise ValueError("a time zone like Europe/Berlin")
+    try:
+        zone_named(text)
+    except UnknownZone:
+        raise ValueError("a time zone like Europe/Berlin") from None
     return text
 
 

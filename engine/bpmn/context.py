@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from engine.bpmn import names, stand_ins, vocabulary
 from engine.bpmn.definition import Problem
@@ -20,6 +19,7 @@ from engine.bpmn.reported import UNKNOWN, why_not
 from engine.bpmn.times import TimerError, parse_timer
 from engine.expressions import Expression, ExpressionError, UnknownCall, as_variable, constant, limits, parse
 from engine.expressions.parse import Compiled
+from engine.zones import RELEASE, UnknownZone, zone_named
 
 MAX_REPORTED = 1_000  # problems of one file, and warnings; a person reads fewer
 MAX_NAMED = 200  # names of what lies in an element that is not read
@@ -44,6 +44,7 @@ class Context:
     operations: dict[str, Element] = field(default_factory=dict)
     feel: bool = False  # whether the file says that its expressions are FEEL
     message_flows: dict[tuple[str, str], list[Element]] = field(default_factory=dict)  # engine.bpmn.message_flows
+    stored: bool = False  # it was deployed before: what it names may be gone since
     by_a_vendor: bool = False  # the file speaks a vendor's dialect, or ours (decision 0050)
     elements: list[Element] = field(default_factory=list)  # every element of the file, in its order: holding them keeps their notes
     refused: set[Element] = field(default_factory=set)  # a problem is about them, so not all of them was read
@@ -163,13 +164,18 @@ class Context:
                 self.problem(element, f"the timer's {kind} cannot be read: {error}", "ISO 8601, or cron for a cycle")
 
     def zone(self, element: Element, *places: Element) -> str:
-        """baton:timeZone of the first of the places that has one; UTC where none has."""
-        zone = next((found for place in places if (found := self.attribute(place, "timeZone", names.BATON))), "UTC")
+        """baton:timeZone of the first of the places that has one, else of what is around them; UTC where none has.
+
+        A zone that is gone since a version was deployed fails its timers when they are counted, and nothing else.
+        """
+        around = (place for place in places[0].iterancestors() if place not in places)
+        zone = next((found for place in (*places, *around) if (found := self.attribute(place, "timeZone", names.BATON))), "UTC")
         try:
-            ZoneInfo(zone)
-        except (ZoneInfoNotFoundError, ValueError, OSError):
-            self.problem(places[0], f"{named(element)} is in the zone {zone!r}", "a zone such as Europe/Berlin")
-            return "UTC"
+            zone_named(zone)
+        except UnknownZone:
+            tell = self.warn if self.stored else self.problem
+            tell(places[0], f"{named(element)} is in the zone {zone!r}", f"a zone such as Europe/Berlin, of tzdata {RELEASE}")
+            return zone if self.stored else "UTC"
         return zone
 
     # ---- what nobody asked for

@@ -161,7 +161,7 @@ def _timers(node: Node) -> list[TimerConfig]:
 def _depends_on_a_zone(timer: TimerConfig) -> bool:
     """Only what can be seen: plain text. An expression may give a time with a zone."""
     text = timer.expression.text.strip()
-    if timer.zone != "UTC" or not timer.expression.is_constant:
+    if timer.zone != "UTC" or not timer.expression.is_constant or "[" in text or "TZ=" in text:
         return False
     match timer.type:
         case "date":

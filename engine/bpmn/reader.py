@@ -35,9 +35,9 @@ class ReadResult:
     warnings: tuple[Problem, ...]
 
 
-def read_files(files: Sequence[tuple[str, bytes]]) -> ReadResult:
-    """Read the files of one deployment. Never raises for what they contain."""
-    return _read([(Context(file), content) for file, content in files])
+def read_files(files: Sequence[tuple[str, bytes]], *, stored: bool = False) -> ReadResult:
+    """Read the files of one deployment. Never raises for what they contain. `stored`: they were deployed before."""
+    return _read([(Context(file, stored=stored), content) for file, content in files])
 
 
 def read_noting(file: str, content: bytes) -> tuple[ReadResult, tuple[frozenset[str], ...]]:

@@ -1,7 +1,7 @@
 """Timers as models write them: dates, durations, cycles and cron (BPMN 2.0.2, 10.5.5; ISO 8601). Pure arithmetic.
 
 Rules, where the standard leaves the choice:
-- A time without a zone is in the timer's zone (baton:timeZone), which is UTC unless said otherwise.
+- A time without a zone is in the timer's zone (baton:timeZone), which is UTC unless said otherwise, or in its own: `…[Europe/Berlin]`.
 - A date in the past is due at once. Occurrences of a cycle that are past when it begins are skipped, and count.
 - A cycle keeps its grid: the k-th occurrence is anchor + k × duration, however late the others were. After an outage one
   occurrence is caught up with, and the next one lies in the future; those between are missed, and counted (`missed`).
@@ -13,15 +13,15 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, time, timedelta, tzinfo
+from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from typing import Any
-from zoneinfo import ZoneInfo
 
-from croniter import croniter
 from isoduration import parse_duration
 
-from engine.expressions import ExpressionError
+from engine.bpmn.cron import CronTimer, next_by_cron, read_cron
+from engine.bpmn.timer_error import TimerError as TimerError
+from engine.bpmn.timer_error import zone_of
 
 MAX_TEXT = 200
 MAX_SECONDS = 1000 * 366 * 86_400
@@ -32,14 +32,7 @@ FIRST_YEAR, LAST_YEAR = 2, 9998  # a year from both ends of Python's calendar, s
 
 _DURATION = re.compile(r"P[\dYMWDTHS.,]+", re.ASCII)
 _REPEAT = re.compile(r"R(\d{0,9})", re.ASCII)
-_CRON = re.compile(r"[0-9A-Z*/,\-?#]+", re.ASCII)
-_CRON_MONTHS = ("JAN", "FEB", "MAR", "APR", "MAY", "JUN", "JUL", "AUG", "SEP", "OCT", "NOV", "DEC")
-_CRON_WORDS = frozenset((*_CRON_MONTHS, "SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT", "L"))
-_CRON_NAMES = frozenset({"@yearly", "@annually", "@monthly", "@weekly", "@daily", "@midnight", "@hourly"})
-
-
-class TimerError(ExpressionError):
-    """A text is no timer of its type, or a time is beyond the calendar."""
+_BRACKETS = re.compile(r"\[([^\[\]]+)\]", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,14 +76,6 @@ class CycleTimer:
     repetitions: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class CronTimer:
-    """Five fields, six with seconds first, or a name such as @daily."""
-
-    text: str
-    zone: str = "UTC"
-
-
 Timer = DateTimer | DurationTimer | CycleTimer | CronTimer
 
 
@@ -123,7 +108,7 @@ def parse_timer(kind: str, value: Any, *, zone: str = "UTC") -> Timer:
         case "duration":
             return _duration(text, zone)
         case "cycle":
-            return _cycle(text, zone) if text.startswith("R") else _cron(text, zone)
+            return _cycle(text, zone) if text.startswith("R") else read_cron(text, zone)
     raise TimerError(f"expected a timer of the type date, duration or cycle, found {kind!r}")
 
 
@@ -132,10 +117,10 @@ def parse_moment(value: Any, *, zone: str = "UTC") -> datetime:
     if isinstance(value, datetime):
         return _storable(_zoned(value, zone))
     if isinstance(value, date):
-        return _storable(datetime.combine(value, time(), _zone(zone)))
+        return _storable(datetime.combine(value, time(), zone_of(zone)))
     if not isinstance(value, str):
         raise TimerError(f"expected a date and time, found {type(value).__name__} {str(value)[:60]!r}")
-    text = _short(value, "date")
+    text, zone = _without_zone(_short(value, "date"), zone)
     try:
         found = _zoned(datetime.fromisoformat(text), zone)
     except (ValueError, OverflowError) as error:
@@ -146,7 +131,7 @@ def parse_moment(value: Any, *, zone: str = "UTC") -> datetime:
 def parse_due(value: Any, *, now: datetime, zone: str = "UTC") -> datetime:
     """When a task is due: a date and time, a date (its last second), or a duration from now on. Raises TimerError."""
     if isinstance(value, str) and value.strip().startswith("P"):
-        return _duration(_short(value, "duration"), zone).after(now.astimezone(_zone(zone)))
+        return _duration(_short(value, "duration"), zone).after(now.astimezone(zone_of(zone)))
     whole_day = (isinstance(value, date) and not isinstance(value, datetime)) or (isinstance(value, str) and len(value.strip()) == 10)
     moment = parse_moment(value, zone=zone)
     return moment.replace(hour=23, minute=59, second=59) if whole_day else moment
@@ -161,12 +146,12 @@ def first(timer: Timer, *, now: datetime) -> Occurrence | None:
         case DateTimer(at):
             return Occurrence(at)
         case DurationTimer(zone=zone):
-            return Occurrence(timer.after(now.astimezone(_zone(zone))))
+            return Occurrence(timer.after(now.astimezone(zone_of(zone))))
         case CronTimer():
-            return Occurrence(_next_by_cron(timer, now))
+            return _of_cron(timer, now)
         case CycleTimer(span, anchor, _):
             if anchor is None:
-                return _on_grid(timer, now.astimezone(_zone(span.zone)), 1)
+                return _on_grid(timer, now.astimezone(zone_of(span.zone)), 1)
             if anchor >= now:
                 return _on_grid(timer, anchor, 0)
             return _on_grid(timer, anchor, _number_after(span, anchor, now))
@@ -178,7 +163,7 @@ def following(timer: Timer, previous: Occurrence, *, now: datetime) -> Occurrenc
         case DateTimer() | DurationTimer():
             return None
         case CronTimer():
-            return Occurrence(_next_by_cron(timer, max(now, previous.due_at)))
+            return _of_cron(timer, max(now, previous.due_at))
         case CycleTimer(span):
             anchor, number = _anchor(timer, previous), previous.number + 1
             if span.after(anchor, times=number) <= now:
@@ -192,9 +177,9 @@ def missed(timer: Timer, previous: Occurrence, *, now: datetime) -> int:
         case DateTimer() | DurationTimer():
             return 0
         case CronTimer():
-            found, at = 0, previous.due_at
-            while found < MOST_COUNTED and (at := _next_by_cron(timer, at)) <= now:
-                found += 1
+            found, at = 0, next_by_cron(timer, previous.due_at)
+            while at is not None and at <= now and found < MOST_COUNTED:
+                found, at = found + 1, next_by_cron(timer, at)
             return found
         case CycleTimer(span):
             anchor = _anchor(timer, previous)
@@ -204,11 +189,16 @@ def missed(timer: Timer, previous: Occurrence, *, now: datetime) -> int:
             return max(0, (passed if last is None else min(passed, last)) - previous.number)
 
 
+def _of_cron(timer: CronTimer, after: datetime) -> Occurrence | None:
+    found = next_by_cron(timer, after)
+    return None if found is None else Occurrence(found)
+
+
 def _anchor(timer: CycleTimer, previous: Occurrence) -> datetime:
     """What was stored has an offset and no zone any more: in a zone with shifts the grid would be off by an hour."""
     if previous.anchor is None:
         raise TimerError("expected the anchor of a cycle with its occurrence, found none")
-    return timer.anchor or previous.anchor.astimezone(_zone(timer.span.zone))
+    return timer.anchor or previous.anchor.astimezone(zone_of(timer.span.zone))
 
 
 def _last(timer: CycleTimer) -> int | None:
@@ -235,15 +225,6 @@ def _number_after(span: DurationTimer, anchor: datetime, moment: datetime) -> in
     return number
 
 
-def _next_by_cron(timer: CronTimer, after: datetime) -> datetime:
-    seconds_first = len(timer.text.split()) == 6
-    try:
-        found = croniter(timer.text, after.astimezone(_zone(timer.zone)), second_at_beginning=seconds_first).get_next(datetime)
-    except (ValueError, KeyError, OverflowError) as error:
-        raise TimerError(f"expected a cron text with a next time, found {timer.text!r}: {error}") from error
-    return datetime.fromtimestamp(found.timestamp(), _zone(timer.zone))
-
-
 # ---- reading
 
 
@@ -254,12 +235,14 @@ def _short(text: str, kind: str) -> str:
     return stripped
 
 
-def _zone(name: str) -> tzinfo:
-    return UTC if name == "UTC" else ZoneInfo(name)
+def _without_zone(text: str, zone: str) -> tuple[str, str]:
+    """`2026-07-01T08:00:00[Europe/Berlin]`: the text without the brackets, and the zone in them."""
+    named = _BRACKETS.findall(text)
+    return (_BRACKETS.sub("", text), named[0]) if len(named) == 1 else (text, zone)
 
 
 def _zoned(moment: datetime, zone: str) -> datetime:
-    return moment if moment.tzinfo is not None else moment.replace(tzinfo=_zone(zone))
+    return moment if moment.tzinfo is not None else moment.replace(tzinfo=zone_of(zone))
 
 
 def _storable(moment: datetime) -> datetime:
@@ -289,37 +272,23 @@ def _duration(text: str, zone: str) -> DurationTimer:
 
 
 def _cycle(text: str, zone: str) -> CycleTimer:
+    given = text
+    text, zone = _without_zone(text, zone)
     parts = text.split("/")
     repeat = _REPEAT.fullmatch(parts[0])
     if repeat is None or len(parts) not in (2, 3) or not parts[-1].startswith("P"):
-        raise TimerError(f"expected a cycle such as R3/PT10M or R/2026-07-01T00:00:00+02:00/PT15M, found {text!r}")
+        raise TimerError(f"expected a cycle such as R3/PT10M or R/2026-07-01T00:00:00+02:00/PT15M, found {given!r}")
     repetitions = int(repeat[1]) if repeat[1] else None
     if repetitions == 0:
-        raise TimerError(f"expected at least one repetition, or R alone for no end, found {text!r}")
+        raise TimerError(f"expected at least one repetition, or R alone for no end, found {given!r}")
     span = _duration(parts[-1], zone)
     least = SHORTEST_CYCLE if repetitions is None or repetitions > MOST_SHORT else SHORTEST
     shortest = span.after(datetime(2001, 1, 1, tzinfo=UTC)) - datetime(2001, 1, 1, tzinfo=UTC)
     if shortest < timedelta(seconds=least):
-        raise TimerError(f"expected a cycle of {least} second or more, found {text!r}")
-    return CycleTimer(span, parse_moment(parts[1], zone=zone) if len(parts) == 3 else None, repetitions)
-
-
-def _cron(text: str, zone: str) -> CronTimer:
-    shown = " ".join(text.split())
-    if shown.lower() in _CRON_NAMES:
-        return CronTimer(shown.lower(), zone)
-    fields = shown.upper().split(" ")
-    if len(fields) == 7 and fields[6] in ("*", "?"):
-        fields.pop()  # Quartz's field of the year
-    words = {word for field in fields for word in re.findall(r"[A-Z]+", field)}
-    if len(fields) not in (5, 6) or not all(_CRON.fullmatch(field) for field in fields) or words - _CRON_WORDS:
-        raise TimerError(f"expected a cycle R…/…, or cron of five fields (six with seconds first), found {text!r}")
-    if len(fields) == 6 and re.search(r"(?<![#\dA-Z])\d", re.sub(r"/\d+", "", fields[5])):
-        # 1 is Sunday to Quartz and Monday to others: a silent day's difference.
-        raise TimerError(f"expected days of the week by name (MON to SUN) in cron with seconds, found {text!r}")
-    timer = CronTimer(" ".join(fields), zone)
-    _next_by_cron(timer, datetime(2026, 1, 1, tzinfo=UTC))
-    return timer
+        raise TimerError(f"expected a cycle of {least} second or more, found {given!r}")
+    anchor = parse_moment(parts[1], zone=zone) if len(parts) == 3 else None
+    # A start with an offset names the instant; a zone that is named besides says what its days are.
+    return CycleTimer(span, anchor if anchor is None or zone == "UTC" else anchor.astimezone(zone_of(zone)), repetitions)
 
 
 def _plus_months(moment: datetime, months: int) -> datetime:

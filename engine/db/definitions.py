@@ -86,7 +86,7 @@ def _read(conn: psycopg.Connection[Any], definition_id: UUID) -> ProcessDefiniti
 
 
 def _understood(key: str, version: int, xml: bytes, resource: str) -> ProcessDefinition | DefinitionRefused:
-    result = read_files([(resource, bytes(xml))])
+    result = read_files([(resource, bytes(xml))], stored=True)
     for _, definition in result.definitions:
         if definition.key == key and not result.problems:
             return definition

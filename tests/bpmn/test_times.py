@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, date, datetime, timedelta, timezone
+from itertools import pairwise
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -21,10 +22,12 @@ from engine.bpmn.times import (
     TimerError,
     first,
     following,
+    missed,
     parse_due,
     parse_moment,
     parse_timer,
 )
+from engine.zones import UnknownZone, zone_named
 
 NOW = datetime(2026, 11, 29, 8, 10, tzinfo=UTC)
 BERLIN = "Europe/Berlin"
@@ -203,7 +206,14 @@ BAD: list[tuple[str, Any, str]] = [
     ("cycle", "61 * * * *", "a next time"),
     ("cycle", "R * * * *", "a cycle such as"),
     ("cycle", "0 R * * *", "cron of five fields"),
-    ("cycle", "0 0 12 * * ? 2027", "cron of five fields"),
+    ("cycle", "0 0 12 1 1 ? 2020", "a next time"),
+    ("cycle", "0 0 12 1 1 ? 20x7", "years such as 2027"),
+    ("cycle", "0 0 12 1 1 ? * *", "seven with the year last"),
+    ("cycle", "0 0 9 1 * MON", "? for the day of the month"),
+    ("cycle", "CRON_TZ=Mars/Base 0 9 * * *", "a time zone of tzdata"),
+    ("cycle", "R/2027-01-01T00:00:00[Mars/Base]/P1D", "a time zone of tzdata"),
+    ("date", "2027-01-01T00:00:00[../etc/passwd]", "a time zone of tzdata"),
+    ("date", "2027-01-01T00:00:00[Europe/Berlin][UTC]", "a date and time"),
     ("cycle", "@reboot", "cron of five fields"),
     ("cycle", "PT10M", "cron of five fields"),
     ("cycle", "R0/PT10M", "at least one repetition"),
@@ -322,3 +332,54 @@ def test_the_first_and_the_last_time_are_shown_in_every_zone(text: str) -> None:
 def test_a_cycle_of_few_repetitions_may_be_shorter_than_a_second() -> None:
     found = occurrences(parse_timer("cycle", "R2/PT0.5S"), NOW, until=NOW + timedelta(minutes=1))
     assert [each - NOW for each in found] == [timedelta(seconds=0.5), timedelta(seconds=1)]
+
+
+def test_a_date_may_name_its_zone_in_brackets() -> None:
+    assert parse_moment("2026-07-01T08:00:00[Europe/Berlin]") == at("2026-07-01T06:00:00Z")
+    assert parse_moment("2026-07-01T08:00:00[Europe/Berlin]", zone="Asia/Kolkata") == at("2026-07-01T06:00:00Z")
+    assert parse_moment("2026-07-01T08:00:00+05:00[Europe/Berlin]") == at("2026-07-01T03:00:00Z"), "the offset says which instant"
+
+
+@pytest.mark.parametrize(
+    ("text", "now", "expected"),
+    [
+        ("R/PT10M", NOW + timedelta(minutes=9, seconds=59), 0),
+        ("R/PT10M", NOW + timedelta(minutes=19, seconds=59), 0),
+        ("R/PT10M", NOW + timedelta(minutes=20), 1),
+        ("R/PT10M", NOW + timedelta(days=1), 143),
+        ("R3/PT10M", NOW + timedelta(days=1), 2),
+        ("R3/2026-11-29T08:20:00Z/PT10M", NOW + timedelta(days=1), 2),
+        ("R/PT1S", NOW + timedelta(days=100), 8_639_999),
+        ("*/15 * * * *", NOW + timedelta(minutes=34), 1),
+        ("*/15 * * * *", NOW + timedelta(minutes=35), 2),
+        ("0 0 12 31 12 ? 2026-2027", NOW + timedelta(days=4000), 1),
+        ("* * * * *", NOW + timedelta(days=30), 1000),
+    ],
+)
+def test_F38_what_passes_while_an_occurrence_waits_is_counted(text: str, now: datetime, expected: int) -> None:
+    timer = parse_timer("cycle", text)
+    due = first(timer, now=NOW)
+    assert due is not None
+    assert missed(timer, due, now=now) == expected
+    after = following(timer, due, now=now)
+    assert after is None or after.due_at > now
+
+
+def test_F36_zones_are_those_of_the_package_whatever_the_system_has() -> None:
+    import zoneinfo
+
+    assert zoneinfo.TZPATH == ()
+    with pytest.raises(UnknownZone, match=r"tzdata 20\d\d\.\d+ such as Europe/Berlin, found 'Mars/Base'"):
+        zone_named("Mars/Base")
+
+
+def test_F36_no_time_on_the_wall_is_due_twice_and_none_is_left_out_in_a_year_of_any_zone() -> None:
+    """Each wall time of a daily cron once a day, and in order; a rhythm every half hour of the clock, with no gap over one."""
+    for zone in (BERLIN, "America/New_York", "Australia/Lord_Howe", "America/Santiago", "Asia/Kolkata"):
+        for text in ("30 2 * * *", "45 1 * * *", "0 0 * * *"):
+            days = occurrences(parse_timer("cycle", text, zone=zone), at("2026-01-01T00:00:00Z"), until=at("2027-01-01T00:00:00Z"))
+            dates = [moment.astimezone(ZoneInfo(zone)).date() for moment in days]
+            assert len(dates) == len(set(dates)) and len(dates) in (365, 366), (zone, text)
+        halves = occurrences(parse_timer("cycle", "*/30 * * * *", zone=zone), at("2026-03-01T00:00:00Z"), until=at("2026-04-15T00:00:00Z"))
+        steps = {(later - earlier) for earlier, later in pairwise([moment.astimezone(UTC) for moment in halves])}
+        assert steps == {timedelta(minutes=30)}, zone

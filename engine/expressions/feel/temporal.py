@@ -20,6 +20,7 @@ from functools import lru_cache
 from zoneinfo import ZoneInfo
 
 from engine.expressions.errors import ExpressionError
+from engine.zones import UnknownZone, zone_named
 
 MAX_TEXT = 200  # characters of a date, time or duration
 MAX_MONTHS = 12 * 999_999_999
@@ -150,8 +151,9 @@ def named_zone(name: str) -> ZoneInfo:
     """The zone of the IANA database. Raises TemporalError for a name that it does not have."""
     try:
         if not name.startswith(_NO_ZONES):
-            return ZoneInfo(name)
-    except (KeyError, ValueError, OSError):  # also a path out of the database, a folder of it, a file that is no zone
+            found = zone_named(name)
+            return found if isinstance(found, ZoneInfo) else ZoneInfo(name)
+    except UnknownZone:
         pass
     raise TemporalError(f"expected a time zone such as Europe/Paris, found {name[:60]!r}")
 

@@ -140,7 +140,9 @@ WITH deleted AS (
   UPDATE process_definition d SET status = 'deleting' WHERE d.id = %(id)s AND d.status IN ('active', 'suspended')
   RETURNING d.id, d.tenant_id, d.key, d.version, baton_clock() AS at
 ), """
-_EVENTS = """, event AS (
+_EVENTS = """, over AS (
+  DELETE FROM suspension s USING deleted WHERE s.object_id = deleted.id
+), event AS (
   INSERT INTO history (at, tenant_id, definition_id, kind, actor, item_id, data)
   SELECT at, tenant_id, id, 'definition_deleted', %(actor)s, id,
     jsonb_build_object('key', key, 'version', version, 'restored', %(restored)s::int, 'reason', %(reason)s::text)

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 from engine.commands.asking import ask, stale
 from engine.commands.jobs import Outcome, event_detail, fail_or_lost, judge, landed_or_lost, token_of
-from engine.commands.outcome import SYSTEM, ItemDone, Lease, Refusal, Rejected
+from engine.commands.outcome import SYSTEM, ItemDone, ItemReleased, Lease, Refusal, Rejected
+from engine.commands.reception import wait_along
 from engine.commands.requests import refuse
 from engine.commands.start import NewCase, prepare, refusal_of
 from engine.commands.transaction import Connection, command, transaction
@@ -24,11 +25,12 @@ _NAME = "deliver_message"
 
 
 @command
-def deliver_message(conn: Connection, lease: Lease) -> Outcome:
+def deliver_message(conn: Connection, lease: Lease) -> Outcome | ItemReleased:
     """Deliver the oldest stored message to the job's subscription; nothing to deliver, or nobody who waits, ends the job.
 
     Locks: the root (or the definition of a start event), the job and the subscription, the keys that the result opens,
-    the message. Refuses: LEASE_LOST, INSTANCE_…, DEFINITION_…, AWAITED.
+    the message. Refuses: LEASE_LOST, INSTANCE_…, DEFINITION_DELETING, AWAITED. For a start event of a suspended version it
+    waits (ItemReleased).
     """
     whole = False
     for _ in range(LOOKS):
@@ -59,7 +61,7 @@ class _Awaited(Exception):
     """Rolls the start of an instance back: the message is for one that is there. The worker gives the job back unspent."""
 
 
-def _deliver(conn: Connection, lease: Lease, found: Delivery | None) -> ItemDone | Rejected | None:
+def _deliver(conn: Connection, lease: Lease, found: Delivery | None) -> ItemDone | ItemReleased | Rejected | None:
     """Inside the transaction. None: the lease was lost."""
     # Re-check after the lock: a recovery may have taken the job back while we waited.
     if found is None or found.case.leaf.status != "leased" or found.case.leaf.fence != lease.number:
@@ -109,9 +111,11 @@ def _correlate(conn: Connection, lease: Lease, meeting: _Meeting) -> ItemDone:
     return ItemDone(lease.item_id, lease.number, snapshot.instance_id)
 
 
-def _start(conn: Connection, lease: Lease, meeting: _Meeting) -> ItemDone | Rejected:
+def _start(conn: Connection, lease: Lease, meeting: _Meeting) -> ItemDone | ItemReleased | Rejected:
     loaded, receiver, message = meeting.found.case, meeting.receiver, meeting.message
     # Re-check after the lock: the definition may have been suspended while we waited.
+    if receiver.definition_status == "suspended":
+        return wait_along(conn, lease)
     refused = refusal_of(receiver.definition_status)
     if refused is not None:
         return refused

@@ -7,7 +7,8 @@ gone by then, it looks again.
 
 One order, documented: an instance that waits wins over a start event, and among several the oldest subscription wins.
 Keys are compared as text: the number 42 and the text "42" are one key. A start event takes a message of any key, which
-becomes the business key. Who waits in a suspended case has it neither now nor later: the sender is told. A message has
+becomes the business key. Who waits in a suspended case, or a start event of a
+suspended version, has it neither now nor later: the sender is told. A message has
 expired when its time says so, whether or not upkeep has deleted it.
 """
 
@@ -59,8 +60,8 @@ def publish_message(
     """Give a message to who waits for it; else store it for `time_to_live_seconds`; without any, refuse it.
 
     Locks: the message key, and nothing else; or the root and the subscription; or the definition and its start subscription.
-    Refuses: NOT_ALLOWED, INVALID, NO_SUBSCRIPTION, INSTANCE_SUSPENDED (whoever waits: it is not stored), UNSUPPORTED (the
-    receiver's stored model).
+    Refuses: NOT_ALLOWED, INVALID, NO_SUBSCRIPTION, INSTANCE_SUSPENDED and DEFINITION_SUSPENDED (of whoever would have it: it is
+    not stored), UNSUPPORTED (the receiver's stored model).
     """
     if not may(actor, "publish", "message"):
         return Rejected(Refusal.NOT_ALLOWED)
@@ -129,6 +130,7 @@ class _Receiver:
     definition_id: UUID
     element_id: str
     now: datetime
+    suspended: bool  # the version; a case says so when it is locked
 
 
 def _publish(conn: Connection, message: _Message) -> Any:
@@ -165,6 +167,8 @@ def _look_or_store(conn: Connection, message: _Message) -> MessagePublished | Re
             cursor.execute(PUBLISHER_KEYS, message.params)
             # A statement of its own: it sees the subscription that was opened while we waited for the key.
             row = cursor.execute(LOOK, message.params).fetchone()
+            if row is not None and row[-1]:
+                return Rejected(Refusal.DEFINITION_SUSPENDED, item_id=row[2])
             if row is not None:
                 raise _SomebodyWaits(_Receiver(*row))
             if message.time_to_live is None:
@@ -271,15 +275,15 @@ def _start(conn: Connection, message: _Message, receiver: _Receiver) -> Any:
 
 # ---- the statements
 
-_COLUMNS = "s.id, s.instance_id, s.definition_id, s.element_id, baton_now() AS now, s.kind"
+_COLUMNS = "s.id, s.instance_id, s.definition_id, s.element_id, baton_now() AS now"
 LOOK = (
-    "SELECT id, instance_id, definition_id, element_id, now FROM ("
-    f"(SELECT {_COLUMNS} FROM subscription s JOIN process_instance r ON r.id = s.root_id"
+    "SELECT id, instance_id, definition_id, element_id, now, suspended FROM ("
+    f"(SELECT {_COLUMNS}, false AS suspended, s.kind FROM subscription s JOIN process_instance r ON r.id = s.root_id"
     " WHERE s.tenant_id = %(tenant_id)s AND s.message_name = %(name)s AND s.correlation_key = %(key)s AND s.kind = 'catch'"
     " AND r.mark IS DISTINCT FROM 'cancelling' ORDER BY s.created_at, s.id LIMIT 1)"
-    f" UNION ALL (SELECT {_COLUMNS} FROM subscription s JOIN process_definition d ON d.id = s.definition_id"
+    f" UNION ALL (SELECT {_COLUMNS}, d.status = 'suspended', s.kind FROM subscription s JOIN process_definition d ON d.id = s.definition_id"
     " WHERE s.tenant_id = %(tenant_id)s AND s.message_name = %(name)s AND s.correlation_key = '' AND s.kind = 'start'"
-    " AND d.status = 'active' ORDER BY s.created_at, s.id LIMIT 1)) who"
+    " AND d.status IN ('active', 'suspended') ORDER BY d.status, s.created_at, s.id LIMIT 1)) who"  # one that is active first
     " ORDER BY kind LIMIT 1"  # catch before start
 )
 

@@ -146,6 +146,26 @@ class InstanceResumed:
 
 
 @dataclass(frozen=True, slots=True)
+class DefinitionSuspended:
+    """`with_cases`: a job suspends its running cases, one after another."""
+
+    definition_id: UUID
+    key: str
+    version: int
+    with_cases: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class DefinitionResumed:
+    """`with_cases`: a job lets those go on that were suspended with it."""
+
+    definition_id: UUID
+    key: str
+    version: int
+    with_cases: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class ItemsHeld:
     """One step of a large suspension, pause or resumption was taken, under a lease that goes on."""
 

@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
+from uuid import UUID
 
 from engine.commands.asking import ask, stale
-from engine.commands.outcome import SYSTEM, ItemDone, Lease
+from engine.commands.outcome import SYSTEM, ItemDone, ItemReleased, Lease
 from engine.commands.transaction import Connection
 from engine.core.effects import InvariantBroken
 from engine.core.snapshot import EventOccurred
@@ -71,3 +72,28 @@ def end_quietly(conn: Connection, lease: Lease, found: Reception, why: str) -> I
     values = {"item_id": lease.item_id, "lease_number": lease.number, "attempt": found.job["attempts"], "why": why}
     cursor_of(conn).execute(END_DELIVERY, values)
     return ItemDone(lease.item_id, lease.number)
+
+
+def wait_along(conn: Connection, lease: Lease, *, instance_id: UUID | None = None, definition_id: UUID | None = None) -> ItemReleased:
+    """Who is to have it is suspended. Nobody could be told, so the job waits with it, unspent: the resumption frees it.
+
+    Under the lock of the root or the definition, which a resumption takes, too: it cannot pass by while this is written.
+    """
+    values = {"item_id": lease.item_id, "number": lease.number, "instance_id": instance_id, "definition_id": definition_id}
+    cursor_of(conn).execute(_WAIT, values)
+    return ItemReleased(lease.item_id)
+
+
+_WAIT = """
+WITH leaf AS (
+  UPDATE job j SET status = 'available', attempts = j.attempts - 1, held = array_append(array_remove(j.held, 'suspended'), 'suspended'),
+    instance_id = coalesce(%(instance_id)s::uuid, j.instance_id), definition_id = coalesce(%(definition_id)s::uuid, j.definition_id),
+    available_at = baton_clock(), lease_owner = NULL, lease_expires_at = NULL, leased_at = NULL
+  WHERE j.id = %(item_id)s AND j.status COLLATE "C" = 'leased' AND j.lease_number = %(number)s
+  RETURNING j.*
+)
+INSERT INTO history (at, tenant_id, root_id, kind, element_id, actor, item_id, data)
+SELECT baton_clock(), tenant_id, root_id, 'job_released', element_id, 'engine', id,
+  jsonb_build_object('lease_number', lease_number, 'attempt', attempts + 1, 'unstarted', false, 'because', 'suspended')
+FROM leaf
+"""

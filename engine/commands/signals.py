@@ -19,10 +19,21 @@ from engine.commands.asking import stale
 from engine.commands.jobs import Outcome, fail_or_lost, landed_or_lost
 from engine.commands.may import may
 from engine.commands.messages import name_problem
-from engine.commands.outcome import SYSTEM, Actor, FieldProblem, ItemDone, Lease, Refusal, Rejected, SignalSpread, SignalThrown
-from engine.commands.reception import Received, end_quietly, has_lease, receive
+from engine.commands.outcome import (
+    SYSTEM,
+    Actor,
+    FieldProblem,
+    ItemDone,
+    ItemReleased,
+    Lease,
+    Refusal,
+    Rejected,
+    SignalSpread,
+    SignalThrown,
+)
+from engine.commands.reception import Received, end_quietly, has_lease, receive, wait_along
 from engine.commands.requests import WRITE_REQUEST, encode, is_repeat, recorded, refuse, request_for
-from engine.commands.start import NewCase, prepare, refusal_of
+from engine.commands.start import NewCase, prepare
 from engine.commands.step import marked
 from engine.commands.transaction import Connection, command, transaction
 from engine.core.effects import Event
@@ -118,13 +129,13 @@ def spread_signal(conn: Connection, lease: Lease) -> SignalSpread | ItemDone | R
 
 
 @command
-def receive_signal(conn: Connection, lease: Lease) -> Outcome:
+def receive_signal(conn: Connection, lease: Lease) -> Outcome | ItemReleased:
     """Bring a signal to one who waited for it when it was thrown, or start an instance; one who is gone ends the job.
 
     Locks: the root, the job and the subscription (of a start event the definition and the job), and the keys that the
-    result opens. Refuses: LEASE_LOST, INSTANCE_…, DEFINITION_SUSPENDED.
+    result opens. Refuses: LEASE_LOST, INSTANCE_…. For a start event of a suspended version it waits (ItemReleased).
     """
-    done: ItemDone | Rejected | None = None
+    done: ItemDone | ItemReleased | Rejected | None = None
     for whole in (False, True):
         try:
             with transaction(conn):
@@ -142,7 +153,7 @@ def receive_signal(conn: Connection, lease: Lease) -> Outcome:
     return done
 
 
-def _receive(conn: Connection, lease: Lease, found: Reception | None) -> ItemDone | Rejected | None:
+def _receive(conn: Connection, lease: Lease, found: Reception | None) -> ItemDone | ItemReleased | Rejected | None:
     """Inside the transaction. None: the lease was lost."""
     # Re-check after the lock: a recovery may have taken the job back while we waited.
     if found is None or not has_lease(found, lease):
@@ -156,13 +167,13 @@ def _receive(conn: Connection, lease: Lease, found: Reception | None) -> ItemDon
     return _start(conn, lease, found, told)
 
 
-def _start(conn: Connection, lease: Lease, found: Reception, told: Mapping[str, Any]) -> ItemDone | Rejected:
+def _start(conn: Connection, lease: Lease, found: Reception, told: Mapping[str, Any]) -> ItemDone | ItemReleased:
     """An instance of the version that was the newest when the signal was thrown."""
     assert found.definition_id is not None and found.definition_status is not None, "a start event has a definition"
     if found.definition_status == "deleting":
         return end_quietly(conn, lease, found, "the version was deleted")
-    if (refused := refusal_of(found.definition_status)) is not None:
-        return refused
+    if found.definition_status == "suspended":
+        return wait_along(conn, lease)
     case = NewCase(
         definition_id=found.definition_id,
         definition=compiled(conn, found.definition_id),

@@ -92,7 +92,7 @@ def _start(
         if row is None:
             return Rejected(Refusal.NOT_FOUND)
         definition_id, found_version, status, has_none_start, now = row
-        refused = refusal_of(status) or _unusable(key, has_none_start, invalid)
+        refused = refusal_of(status, definition_id) or _unusable(key, has_none_start, invalid)
         if refused is not None:
             return refused
         try:
@@ -133,13 +133,13 @@ def _by_memory(
     return _outcome(begun, key, version, actor)
 
 
-def refusal_of(status: str) -> Rejected | None:
+def refusal_of(status: str, definition_id: UUID | None = None) -> Rejected | None:
     """Why nothing may be started of a definition in this status."""
     match status:
         case "active":
             return None
         case "suspended":
-            return Rejected(Refusal.DEFINITION_SUSPENDED)
+            return Rejected(Refusal.DEFINITION_SUSPENDED, item_id=definition_id)
         case "deleting":
             return Rejected(Refusal.DEFINITION_DELETING)
     raise InvariantBroken(f"definition: expected active, suspended or deleting, found {status!r}")

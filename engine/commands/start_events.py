@@ -149,14 +149,18 @@ END_STARTS = """unsubscribed AS (
 ), unscheduled AS (
   DELETE FROM job j USING {of} WHERE j.definition_id = ANY (%(replaced)s) AND j.instance_id IS NULL
     AND j.kind IN ('start_timer', 'message')
+), let_go AS (
+  UPDATE job j SET held = array_remove(j.held, 'suspended'), definition_id = NULL, available_at = {of}.at
+  FROM {of} WHERE j.definition_id = ANY (%(replaced)s) AND j.instance_id IS NULL AND j.kind = 'throw'
 )"""
 WRITE_STARTS = """subscribed AS (
   INSERT INTO subscription (id, tenant_id, kind, message_name, definition_id, element_id, created_at)
   SELECT u.id, d.tenant_id, u.kind, u.message_name, u.definition_id, u.element_id, d.at
   FROM {of} d, jsonb_populate_recordset(NULL::subscription, %(subscriptions)s::jsonb) u
 ), scheduled AS (
-  INSERT INTO job (id, tenant_id, kind, definition_id, element_id, due_at, available_at, payload, created_at)
-  SELECT u.id, d.tenant_id, 'start_timer', u.definition_id, u.element_id, w.due, greatest(w.due, d.at), u.payload, d.at
+  INSERT INTO job (id, tenant_id, kind, definition_id, element_id, due_at, available_at, held, payload, created_at)
+  SELECT u.id, d.tenant_id, 'start_timer', u.definition_id, u.element_id, w.due, greatest(w.due, d.at),
+    ARRAY(SELECT 'suspended' FROM process_definition v WHERE v.id = u.definition_id AND v.status = 'suspended'), u.payload, d.at
   FROM {of} d, jsonb_to_recordset(%(timers)s::jsonb)
     AS u (id uuid, definition_id uuid, element_id text, due_at timestamptz, in_seconds float8, payload jsonb),
     LATERAL (SELECT coalesce(u.due_at, d.at + make_interval(secs => u.in_seconds)) AS due) w

@@ -16,7 +16,7 @@ import orjson
 from engine.commands.jobs import Outcome, fail_or_lost, landed_or_lost
 from engine.commands.messages import LOOK, LOOKS
 from engine.commands.outcome import SYSTEM, ItemDone, ItemReleased, Lease, Refusal, Rejected
-from engine.commands.reception import Received, has_lease, receive
+from engine.commands.reception import Received, has_lease, receive, wait_along
 from engine.commands.start import NewCase, prepare
 from engine.commands.step import marked
 from engine.commands.transaction import Connection, command, transaction
@@ -151,34 +151,15 @@ def _give(conn: Connection, lease: Lease, found: Reception | None) -> ItemDone |
             case None:
                 return receive(conn, lease, found, Received("message", told))
             case Rejected(refusal=Refusal.INSTANCE_SUSPENDED):
-                return _wait(conn, lease, found.case.snapshot.instance_id)
+                return wait_along(conn, lease, instance_id=found.case.snapshot.instance_id)
         return None
     return _start(conn, lease, found, told)
 
 
-def _wait(conn: Connection, lease: Lease, instance_id: UUID) -> ItemReleased:
-    """Who waits is suspended. Nobody could be told, so the job waits with it: the resumption frees it, as it frees its items."""
-    cursor_of(conn).execute(_WAIT, {"item_id": lease.item_id, "number": lease.number, "instance_id": instance_id})
-    return ItemReleased(lease.item_id)
-
-
-# Under the locks of lock_reception: the root's mark cannot go while this is written.
-_WAIT = """
-WITH leaf AS (
-  UPDATE job j SET status = 'available', attempts = j.attempts - 1, held = j.held || '{suspended}'::text[],
-    instance_id = %(instance_id)s, available_at = baton_clock(), lease_owner = NULL, lease_expires_at = NULL, leased_at = NULL
-  WHERE j.id = %(item_id)s AND j.status COLLATE "C" = 'leased' AND j.lease_number = %(number)s
-  RETURNING j.*
-)
-INSERT INTO history (at, tenant_id, root_id, kind, element_id, actor, item_id, data)
-SELECT baton_clock(), tenant_id, root_id, 'job_released', element_id, 'engine', id,
-  jsonb_build_object('lease_number', lease_number, 'attempt', attempts + 1, 'unstarted', false, 'because', 'instance_suspended')
-FROM leaf
-"""
-
-
-def _start(conn: Connection, lease: Lease, found: Reception, told: Mapping[str, Any]) -> ItemDone | None:
+def _start(conn: Connection, lease: Lease, found: Reception, told: Mapping[str, Any]) -> ItemDone | ItemReleased | None:
     assert found.definition_id is not None and found.element_id is not None, "a start subscription has a definition"
+    if found.definition_status == "suspended":
+        return wait_along(conn, lease, definition_id=found.definition_id)
     detail = {
         "item_id": str(lease.item_id),
         "lease_number": lease.number,

@@ -246,7 +246,7 @@ SPREAD_SIGNAL = "SELECT baton_spread_signal(%s, %s, %s, %s)"
 # One step of a large cancel: the root, the job, and then what it takes apart.
 CANCEL_SOME = "SELECT baton_cancel_some(%s, %s, %s)"
 # The items of a case that is suspended or goes on again: at once as many as one transaction may change, under the root's lock,
-# and step by step by a job: the root, the job, the items.
+# and step by step by a job: the root, the job, the items. Of a version with its cases: a root, the version, the job, the items.
 HOLD_SOME = "SELECT baton_hold_some(%s, %s)"
 FREE_SOME = "SELECT baton_free_some(%s, %s, %s, false)"
 HOLD_STEP = "SELECT baton_hold_step(%s, %s, %s)"
@@ -274,7 +274,7 @@ DEPLOYMENT = (
 DEPLOYMENT_OF_DECISIONS = DEPLOYMENT + ", baton_lock_decisions(%(tenant_id)s, %(decisions)s)"
 DEPLOYMENT_OF_FORMS = DEPLOYMENT_OF_DECISIONS + ", baton_lock_forms(%(tenant_id)s, %(forms)s)"
 TAKEN_OVER = "SELECT baton_lock_definitions(%(definition_ids)s)"
-# The deletion of a version: its key, then itself.
+# The deletion of a version, or its suspension: its key, then itself.
 DELETION = "SELECT baton_lock_deletion(%s, %s, %s)"
 
 
@@ -303,6 +303,7 @@ FRAGMENTS += tuple((Level.LEAF, text.replace("definition d", "alone d")) for tex
 FUNCTIONS: Mapping[str, tuple[Level, ...]] = {
     "baton_cancel_some": (Level.ROOT, Level.LEAF),
     "baton_free_some": (Level.LEAF,),
+    "baton_hold_next_case": (Level.ROOT, Level.DEFINITION, Level.LEAF),
     "baton_hold_some": (Level.LEAF,),
     "baton_hold_step": (Level.ROOT, Level.LEAF),
     "baton_lock_case": (Level.ROOT, Level.LEAF),

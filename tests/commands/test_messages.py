@@ -110,7 +110,8 @@ def test_a_waiting_instance_wins_over_a_start_event_and_the_key_becomes_the_busi
     assert rows.columns(committed_db, "process_instance", begun.instance_id, "business_key", "started_by") == ("43", "op")
 
     committed_db.execute("UPDATE process_definition SET status = 'suspended' WHERE key = 'by_message'")
-    assert publish(committed_db, "44").refusal is Refusal.NO_SUBSCRIPTION
+    refused = publish(committed_db, "44", ttl=60)
+    assert (refused.refusal, refused.item_id) == (Refusal.DEFINITION_SUSPENDED, definition)
 
 
 def test_R10_the_same_request_again_correlates_nothing_more(conn: Connection) -> None:

@@ -17,6 +17,7 @@ from engine.commands.outcome import (
     Actor,
     InstanceStarted,
     ItemDone,
+    ItemReleased,
     Lease,
     Refusal,
     Rejected,
@@ -25,6 +26,7 @@ from engine.commands.outcome import (
     TaskCompleted,
 )
 from engine.commands.signals import broadcast_signal, receive_signal, spread_signal
+from engine.commands.suspend_definition import resume_definition, suspend_definition
 from engine.commands.thrown_messages import publish_thrown
 from engine.core import throws as core_throws
 from engine.db.acquire import recover_expired
@@ -317,10 +319,12 @@ def test_a_start_of_a_suspended_version_waits_and_one_that_newer_rules_refuse_is
     go(conn)
     spread(conn, on_its_way(conn))
     (lease,) = acquired(conn)
-    conn.execute("UPDATE process_definition SET status = 'suspended'")
-    refused = receive_signal(conn, lease)
-    assert isinstance(refused, Rejected) and refused.refusal is Refusal.DEFINITION_SUSPENDED
-    conn.execute("UPDATE process_definition SET status = 'active'")
+    suspend_definition(conn, definition, actor=OP)
+    assert receive_signal(conn, lease) == ItemReleased(lease.item_id)
+    assert rows.columns(conn, "job", lease.item_id, "status", "attempts", "held") == ("available", 0, ["suspended"])
+    assert acquired(conn) == []
+    resume_definition(conn, definition, actor=OP)
+    (lease,) = acquired(conn)
     keep(definition, DefinitionRefused("p version 1", ()))
     receive_signal(conn, lease)
     assert rows.one(conn, "SELECT kind FROM incident") == "unsupported"

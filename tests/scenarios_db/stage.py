@@ -26,6 +26,7 @@ from engine.commands.outcome import (
     Deployed,
     InstanceStarted,
     ItemDone,
+    ItemsHeld,
     Lease,
     MessagePublished,
     Rejected,
@@ -36,6 +37,7 @@ from engine.commands.outcome import (
 from engine.commands.signals import broadcast_signal, receive_signal, spread_signal
 from engine.commands.start import start_instance
 from engine.commands.start_by_timer import start_by_timer
+from engine.commands.suspend import hold_step
 from engine.commands.tasks import claim
 from engine.commands.thrown_messages import publish_thrown
 from engine.db.acquire import Acquired, acquire_jobs
@@ -48,6 +50,7 @@ Handler = Callable[[Mapping[str, Any]], Mapping[str, Any] | None]
 _ENDS: dict[tuple[str, str], Callable[..., Any]] = {
     ("timer", ""): fire_timer,
     ("continue", ""): continue_loop,
+    ("hold", ""): hold_step,
     ("start_timer", ""): start_by_timer,
     ("message", ""): deliver_message,
     ("throw", "signal"): spread_signal,
@@ -138,7 +141,7 @@ class Stage:
     def end(self, item: Leased) -> Any:
         """Run it and report: outcome of the command that ended it."""
         if (kind := (item.row.job_kind, item.row.topic)) in _ENDS:
-            while isinstance(outcome := _ENDS[kind](self.conn, item.lease), SignalSpread):
+            while isinstance(outcome := _ENDS[kind](self.conn, item.lease), ItemsHeld | SignalSpread):
                 pass  # a step of several, under one lease
             return outcome
         try:

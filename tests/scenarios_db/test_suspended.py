@@ -6,8 +6,18 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from engine.commands.complete_task import complete_task
-from engine.commands.outcome import InstanceResumed, InstanceSuspended, Refusal, Rejected
+from engine.commands.outcome import (
+    DefinitionResumed,
+    DefinitionSuspended,
+    InstanceResumed,
+    InstanceSuspended,
+    ItemDone,
+    Refusal,
+    Rejected,
+)
+from engine.commands.start import start_instance
 from engine.commands.suspend import resume_instance, suspend_instance
+from engine.commands.suspend_definition import resume_definition, suspend_definition
 from tests import rows
 from tests.cast import ADA, OP
 from tests.conftest import Clock
@@ -74,3 +84,44 @@ def test_S58_a_case_suspended_for_65_minutes_catches_up_once_and_its_next_timer_
     assert stage.publish("PAID", "7").instance_id == run.id  # type: ignore[union-attr]
     run.complete("check", ADA)
     assert (run.status, run.leftovers) == ("completed", 0)
+
+
+def start_timer(stage: Stage) -> datetime:
+    return rows.one(stage.conn, "SELECT due_at FROM job WHERE kind = 'start_timer'")  # type: ignore[no-any-return]
+
+
+def test_S58_a_suspended_definition_starts_nothing_and_catches_up_once_when_it_is_resumed(stage: Stage, clock: Clock) -> None:
+    version = stage.deploy_files([("nagging.bpmn", NAGGING)]).definitions[0].id
+    mine, other = stage.start("nagging", business_key="7"), stage.start("nagging", business_key="8")
+    suspend_instance(stage.conn, other.id, actor=OP, reason="for itself")
+    first = start_timer(stage)
+    outcome = suspend_definition(stage.conn, version, actor=OP, reason="the auditors are here", with_cases=True)
+    assert outcome == DefinitionSuspended(version, "nagging", 1, with_cases=True)
+    assert done(stage.work()), "the job that suspends the cases"
+
+    for _ in range(13):
+        clock.advance(minutes=5)
+        assert stage.take() == [], "nothing is acquired, so nothing loops"
+    assert (len(stage.runs("nagging")), mine.told("timer_fired"), start_timer(stage)) == (2, [], first)
+    assert refusal(start_instance(stage.conn, "nagging", actor=ADA, variables={})) == (
+        Refusal.DEFINITION_SUSPENDED, "Op Erator", "the auditors are here",
+    )  # fmt: skip
+    why = (Refusal.INSTANCE_SUSPENDED, "Op Erator", "the auditors are here")
+    assert refusal(complete_task(stage.conn, mine.task("check"), actor=ADA, variables={}, request_id=None)) == why
+    assert refusal(stage.publish("PAID", "7")) == why
+
+    assert resume_definition(stage.conn, version, actor=OP) == DefinitionResumed(version, "nagging", 1, with_cases=True)
+    assert done(stage.work())
+    clock.advance(seconds=2)
+    assert all(isinstance(each, ItemDone) for each in stage.work())
+    assert len(stage.runs("nagging")) == 3, "one catch-up of the start timer"
+    assert start_timer(stage) == first + timedelta(minutes=60) > rows.one(stage.conn, "SELECT baton_now()")
+    assert mine.told("timer_fired") == ["timer_fired nag"], "and one of the case's own"
+    assert (mine.told("instance_suspended", "instance_resumed"), other.told("timer_fired")) == (
+        ["instance_suspended", "instance_resumed"],
+        [],
+    )
+    assert refusal(stage.publish("PAID", "8")) == (Refusal.INSTANCE_SUSPENDED, "Op Erator", "for itself"), "it was not taken along"
+    clock.advance(minutes=6)
+    assert done(stage.work())
+    assert len(stage.runs("nagging")) == 4

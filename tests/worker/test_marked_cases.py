@@ -11,7 +11,9 @@ import psycopg
 import pytest
 
 from engine.commands.cancel import cancel_instance
-from engine.commands.outcome import InstanceCancelled
+from engine.commands.outcome import InstanceCancelled, InstanceSuspended
+from engine.commands.suspend import resume_instance, suspend_instance
+from engine.commands.suspend_definition import resume_definition, suspend_definition
 from tests import rows
 from tests.cast import OP
 from tests.commands.test_cancel_bounded import left_behind
@@ -22,7 +24,7 @@ Connection = psycopg.Connection[Any]
 
 
 def suspend(conn: Connection, case: UUID) -> None:
-    """As the first transaction of a suspension does it: the mark is there, nothing is held yet."""
+    """As the first transaction of a large suspension leaves what it has not come to: the mark is there, the item is not held."""
     conn.execute("UPDATE process_instance SET mark = 'suspended', revision = revision + 1 WHERE id = %s", (case,))
 
 
@@ -89,3 +91,59 @@ def test_R6_a_large_cancel_goes_on_after_the_worker_at_it_was_killed_between_two
     assert row(committed_db, "SELECT status, mark, ended_by FROM process_instance") == ("cancelled", None, "op")
     assert left_behind(committed_db) == {}
     assert row(committed_db, "SELECT count(*) FROM history WHERE kind = 'instance_cancelled'") == (1,)
+
+
+def test_S58_a_large_suspension_goes_on_after_the_worker_at_it_was_killed_between_two_steps(
+    database_url: str, committed_db: Connection, tmp_path: Path
+) -> None:
+    case = rows.instance(committed_db)
+    job = rows.job(committed_db, case, topic="nobody.runs.it")
+    committed_db.execute(
+        "INSERT INTO job (id, kind, topic, instance_id, root_id, definition_id, element_id, due_at, available_at)"
+        " SELECT gen_random_uuid(), kind, topic, instance_id, root_id, definition_id, element_id, due_at, available_at"
+        " FROM job, generate_series(1, 1999) WHERE id = %s", (job,),
+    )  # fmt: skip
+    held = "SELECT count(*) FROM job WHERE held = '{suspended}'"
+    assert suspend_instance(committed_db, case, actor=OP) == InstanceSuspended(case, finishing=True)
+    with WorkerProcess(database_url, tmp_path / "one.log", failpoints="command.before_commit#3=kill") as process:
+        assert process.died() == -signal.SIGKILL
+    assert row(committed_db, "SELECT mark FROM process_instance") == ("suspending",)
+    assert 300 < row(committed_db, held)[0] < 2_000
+    with worker(database_url, tmp_path, "two") as process:
+        process.says("job_completed")
+    assert row(committed_db, "SELECT mark FROM process_instance") == ("suspended",)
+    assert row(committed_db, held) == (2_000,)
+
+    resume_instance(committed_db, case, actor=OP)
+    with WorkerProcess(database_url, tmp_path / "three.log", failpoints="command.before_commit#3=kill") as process:
+        assert process.died() == -signal.SIGKILL
+    assert 0 < row(committed_db, held)[0] < 1_700
+    with worker(database_url, tmp_path, "four") as process:
+        process.says("job_completed")
+    assert row(committed_db, held) == (0,)
+
+
+def test_S58_the_suspension_of_a_definition_goes_on_after_the_worker_at_it_was_killed_between_two_cases(
+    database_url: str, committed_db: Connection, tmp_path: Path
+) -> None:
+    version = rows.definition(committed_db, "many")
+    for _ in range(20):
+        rows.job(committed_db, rows.instance(committed_db, version), topic="nobody.runs.it")
+    suspend_definition(committed_db, version, actor=OP, with_cases=True)
+    marked = "SELECT count(*) FROM process_instance WHERE mark = 'suspended'"
+    with WorkerProcess(database_url, tmp_path / "one.log", failpoints="command.before_commit#5=kill") as process:
+        assert process.died() == -signal.SIGKILL
+    assert 0 < row(committed_db, marked)[0] < 20
+    with worker(database_url, tmp_path, "two") as process:
+        process.says("job_completed")
+    assert row(committed_db, marked) == (20,)
+    assert row(committed_db, "SELECT count(*) FROM history WHERE kind = 'instance_suspended'") == (20,), "nobody twice"
+
+    resume_definition(committed_db, version, actor=OP)
+    with WorkerProcess(database_url, tmp_path / "three.log", failpoints="command.before_commit#5=kill") as process:
+        assert process.died() == -signal.SIGKILL
+    with worker(database_url, tmp_path, "four") as process:
+        process.says("job_completed")
+    assert row(committed_db, marked) == (0,)
+    assert row(committed_db, "SELECT count(*) FROM job WHERE held = '{}'") == (20,)
+    assert row(committed_db, "SELECT count(*) FROM suspension") == (0,)

@@ -60,6 +60,7 @@ class Job(Base):
         ),
         Index("uq_job_turn", "root_id", unique=True, postgresql_where=text(HAS_ITS_TURN)),
         Index("ix_job_lease", "lease_expires_at", "id", postgresql_where=text("status = 'leased'")),
+        Index("ix_job_starting", "definition_id", postgresql_where=text("instance_id IS NULL")),
         Index("ix_job_token", "token_id", postgresql_where=text("token_id IS NOT NULL")),
         Index("uq_job_start_timer", "definition_id", "element_id", "due_at", unique=True, postgresql_where=text("kind = 'start_timer'")),
         {"postgresql_with": {"fillfactor": 90, "autovacuum_vacuum_scale_factor": 0.01, "autovacuum_vacuum_cost_delay": 0}},

@@ -1,4 +1,4 @@
-"""Looks for work: as much as there are free slots, only what this worker can run, again at once while there is some.
+"""Looks for work: as much as there is room for, only what this worker can run, again at once while there is some.
 
 Each lane has slots of its own, so that a flood of one sort of work cannot keep another waiting: `handlers` (service jobs,
 a child process each), `engine` (timers, messages, inline handlers) and `outbox` (deliveries).
@@ -11,24 +11,29 @@ import random
 import threading
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 from engine.commands.outcome import Lease, Refusal
-from engine.db.acquire import Acquired, acquire_deliveries, acquire_jobs
+from engine.db.acquire import DELIVERY, JOB, Acquired, acquire_deliveries, acquire_jobs
 from engine.db.load import Work, load_batch
 from engine.db.outbox import load_requests
+from engine.db.watch import seconds_until_due, seen
 from engine.failpoints import failpoint
 from engine.logs import line
 from worker.database import FIRST_PAUSE, LONGEST_PAUSE, UNREACHABLE, Connection, Database, Stopping
 from worker.held import Held
+from worker.pace import Pace
 from worker.renewals import Renewals
 from worker.runner import Item, Runner
-from worker.slots import Slots
+from worker.slots import LONGEST_WAIT, Slots
 
 logger = logging.getLogger("baton.worker")
 
-SHORTEST_POLL = 0.02
+WATCH_SECONDS = 0.005  # how often an idle worker asks whether anything was committed
+DUE_SECONDS = 0.1  # how often, at most, what becomes due next
+TAKE_BACK_SECONDS = 0.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +41,7 @@ class Lane:
     """Slots and what may fill them. `capabilities`: (kind, topic) of jobs; for the outbox (kind of delivery, "")."""
 
     name: str
-    slots: Slots
+    slots: Slots[Item]
     capabilities: tuple[tuple[str, str], ...]
     deliveries: bool = False
 
@@ -56,7 +61,11 @@ class Acquirer:
         poll_seconds: float,
     ) -> None:
         self._database, self._renewals, self._runner, self._lanes = database, renewals, runner, lanes
-        self._owner, self._lease_seconds, self._poll_seconds = owner, lease_seconds, poll_seconds
+        self._owner, self._lease_seconds = owner, lease_seconds
+        self._paces = [Pace(_jittered(poll_seconds)) for _ in lanes]  # looks of several workers drift apart
+        self._seen: str | None = None
+        self._ended = False  # something ended here: that is a change, whoever else committed
+        self._watch_at = self._due_asked_at = float("-inf")
         self.workers_alive = 1  # set by the heartbeat
         self._looked = threading.Event()
         self._wake, self._stopping = threading.Event(), threading.Event()
@@ -75,7 +84,8 @@ class Acquirer:
         self._thread.join(seconds)
 
     def wake(self) -> None:
-        """A slot is free, and what it ended may have made the next item due."""
+        """There is room, and what ended may have made the next item due."""
+        self._ended = True
         self._wake.set()
 
     def has_looked(self) -> bool:
@@ -85,13 +95,12 @@ class Acquirer:
         return looked
 
     def _run(self) -> None:
-        pause, trouble = SHORTEST_POLL, FIRST_PAUSE
+        trouble = FIRST_PAUSE
         while not self._stopping.is_set():
             self._wake.clear()
             try:
-                found = sum(self._fill(lane) for lane in self._lanes)
+                self._look()
                 self._database.is_back()
-                self._looked.set()
                 trouble = FIRST_PAUSE
             except Stopping:
                 break
@@ -100,30 +109,90 @@ class Acquirer:
                 self._stopping.wait(_jittered(trouble))
                 trouble = min(trouble * 2, LONGEST_PAUSE)
                 continue
-            pause = SHORTEST_POLL if found else min(pause * 2, self._poll_seconds)
-            self._wake.wait(_jittered(pause))
+            self._wake.wait(self._pause())
+        with suppress(Stopping):
+            self._take_back(waiting_for=0.0)
         self._database.drop()
 
-    def _fill(self, lane: Lane) -> int:
-        """Acquire into the free slots of one lane and begin; returns how many items were begun or settled."""
-        free = lane.slots.free()
-        if free == 0 or not lane.capabilities or self._stopping.is_set():
+    def _look(self) -> None:
+        """One round: a sign of work, if need be; then a look by every lane that has room and a reason."""
+        self._take_back()
+        self._watch()
+        looked = False
+        for lane, pace in zip(self._lanes, self._paces, strict=True):
+            now, room = time.monotonic(), lane.slots.room()
+            if room and lane.capabilities and pace.wants_look(now):
+                found = self._fill(lane, room)
+                pace.looked(now, found=found, asked=room)
+                looked = True
+        if looked or not any(lane.slots.room() for lane in self._lanes):
+            self._looked.set()
+        if looked and not any(pace.changed for pace in self._paces):
+            self._ask_what_is_due()
+
+    def _watch(self) -> None:
+        """Was anything committed that could be work?"""
+        ended, self._ended = self._ended, False
+        now = time.monotonic()
+        if not ended:
+            if now < self._watch_at or all(pace.changed for pace in self._paces):
+                return
+            self._watch_at = now + _jittered(WATCH_SECONDS)
+            before, self._seen = self._seen, seen(self._database.connection())
+            if before == self._seen:
+                return
+        for pace in self._paces:
+            pace.changed = True
+
+    def _ask_what_is_due(self) -> None:
+        """Let the lanes look when something becomes due, to which nobody commits anything."""
+        now = time.monotonic()
+        if now < self._due_asked_at + DUE_SECONDS:
+            return
+        self._due_asked_at = now
+        for lane, pace in zip(self._lanes, self._paces, strict=True):
+            if lane.capabilities:
+                work = DELIVERY if lane.deliveries else JOB
+                seconds = seconds_until_due(self._database.connection(), work, lane.capabilities)
+                pace.due_at = float("inf") if seconds is None else now + seconds
+
+    def _pause(self) -> float:
+        """How long nothing needs to be done, if nobody wakes us."""
+        now = time.monotonic()
+        lanes = [(lane, pace) for lane, pace in zip(self._lanes, self._paces, strict=True) if lane.capabilities and lane.slots.room()]
+        moments = [pace.next_look() for _, pace in lanes]
+        if any(not pace.changed for _, pace in lanes):
+            moments.append(self._watch_at)
+        if any(lane.slots.some_wait() for lane in self._lanes):
+            moments.append(now + TAKE_BACK_SECONDS)
+        return max(0.0, min([*moments, now + LONGEST_PAUSE]) - now)
+
+    def _take_back(self, *, waiting_for: float = LONGEST_WAIT) -> None:
+        """Hand back, unspent, what was acquired ahead of slots that then took longer: others may be free."""
+        for lane in self._lanes:
+            while (item := lane.slots.take_back(waiting_for=waiting_for)) is not None:
+                self._settle(item, gone=False, reason="waited")
+
+    def _fill(self, lane: Lane, room: int) -> int:
+        """Acquire into the room of one lane and begin; returns how many items were begun or settled."""
+        if self._stopping.is_set():
             return 0
         asked_at = time.monotonic()
-        rows = self._acquire(lane, free)
+        rows = self._acquire(lane, room)
         if not rows:
             return 0
         failpoint("acquire.after_commit")
         helds = {row.item_id: self._hold(row, asked_at) for row in rows}
+        self._renewals.hold(helds.values())
         for item in self._read(lane, rows, helds):
-            lane.slots.begin(_running(self._runner, item))
+            lane.slots.begin(item)
         return len(rows)
 
-    def _acquire(self, lane: Lane, free: int) -> list[Acquired]:
+    def _acquire(self, lane: Lane, room: int) -> list[Acquired]:
         conn = self._database.connection()
         common: dict[str, Any] = {
             "owner": self._owner,
-            "limit": free,
+            "limit": room,
             "lease_seconds": self._lease_seconds,
             "workers": self.workers_alive,
         }
@@ -133,9 +202,7 @@ class Acquirer:
 
     def _hold(self, row: Acquired, asked_at: float) -> Held:
         lease = Lease(row.kind, row.item_id, row.number, row.owner, row.expires_at)
-        held = Held(lease, seconds=row.seconds_left, acquired_at=asked_at)
-        self._renewals.hold(held)
-        return held
+        return Held(lease, seconds=row.seconds_left, acquired_at=asked_at)
 
     def _read(self, lane: Lane, rows: Sequence[Acquired], helds: dict[Any, Held]) -> list[Item]:
         """What the items need, in one statement; one by one if that fails, so that a bad row stops no other."""
@@ -172,11 +239,13 @@ class Acquirer:
                 items.append(item)
         return items
 
-    def _settle(self, item: Item, *, gone: bool, because: Refusal | None = None) -> None:
-        if not gone:
-            self._runner.hand_back(item, because=because)
-        self._renewals.let_go(item.held)
-        logger.info(line(f"{item.row.kind}_not_started", item=item.row.item_id, reason="gone" if gone else "held"))
+    def _settle(self, item: Item, *, gone: bool, because: Refusal | None = None, reason: str = "held") -> None:
+        try:
+            if not gone:
+                self._runner.hand_back(item, because=because)
+        finally:
+            self._renewals.let_go(item.held)
+        logger.info(line(f"{item.row.kind}_not_started", item=item.row.item_id, reason="gone" if gone else reason))
 
     def _report(self, problem: Exception) -> None:
         self._database.drop()
@@ -192,10 +261,6 @@ def _marked(work: Work) -> Refusal | None:
     if mark is None:
         return None
     return Refusal.INSTANCE_CANCELLING if mark == "cancelling" else Refusal.INSTANCE_SUSPENDED
-
-
-def _running(runner: Runner, item: Item) -> Callable[[], None]:
-    return lambda: runner.run(item)
 
 
 def _jittered(seconds: float) -> float:

@@ -33,7 +33,7 @@ from worker.database import Database
 from worker.handlers import Handler, load_handlers
 from worker.pulse import Pulse
 from worker.renewals import Renewals
-from worker.runner import Runner
+from worker.runner import Item, Runner
 from worker.slots import Slots
 from worker.upkeep import Upkeep
 
@@ -86,12 +86,12 @@ class Worker:
         )
         self._children = Children(settings)
         self._renewals = Renewals(self._renewal_database(), lease_seconds=settings.lease_seconds)
-        runner = Runner(settings, self._database, self._renewals, self._handlers, self._children)
+        self._runner = Runner(settings, self._database, self._renewals, self._handlers, self._children)
         self._lanes = self._make_lanes()
         self._acquirer = Acquirer(
             self._database,
             self._renewals,
-            runner,
+            self._runner,
             self._lanes,
             owner=str(self.id),
             lease_seconds=settings.lease_seconds,
@@ -128,8 +128,8 @@ class Worker:
             Lane("outbox", self._slots("outbox", settings.delivery_slots), outbox, deliveries=True),
         ]
 
-    def _slots(self, name: str, count: int) -> Slots:
-        return Slots(name, count, freed=lambda: self._acquirer.wake())
+    def _slots(self, name: str, count: int) -> Slots[Item]:
+        return Slots(name, count, run=self._runner.run, freed=lambda: self._acquirer.wake())
 
     # ---- life
 

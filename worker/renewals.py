@@ -35,6 +35,7 @@ class Renewals:
         self._lease_seconds = lease_seconds
         self._held: dict[UUID, Held] = {}
         self._changed = threading.Condition()
+        self._wakes_at = float("inf")  # when the thread looks by itself
         self._stopping = False
         self._seldom = Seldom(logger)
         self._thread = threading.Thread(target=self._run, name="renewals", daemon=True)
@@ -48,13 +49,17 @@ class Renewals:
             self._changed.notify()
         self._thread.join(timeout=self._lease_seconds)
 
-    def hold(self, held: Held) -> None:
+    def hold(self, helds: Iterable[Held]) -> None:
         with self._changed:
-            earlier = self._held.get(held.lease.item_id)
-            self._held[held.lease.item_id] = held
-            self._changed.notify()
-        if earlier is not None:  # this very worker was given the item again, while its first run of it still goes on
-            earlier.cancel(lost=True)
+            earlier = []
+            for held in helds:
+                if (known := self._held.get(held.lease.item_id)) is not None:
+                    earlier.append(known)
+                self._held[held.lease.item_id] = held
+                if held.renew_at < self._wakes_at:  # seldom: what is acquired later is due later
+                    self._changed.notify()
+        for each in earlier:  # this very worker was given the item again, while its first run of it still goes on
+            each.cancel(lost=True)
 
     def let_go(self, held: Held) -> None:
         with self._changed:
@@ -91,7 +96,8 @@ class Renewals:
                 due = [held for held in wanted if held.renew_at <= now]
                 if due:
                     return due
-                self._changed.wait(min([held.renew_at - now for held in wanted] + [LONGEST_WAIT]))
+                self._wakes_at = min([held.renew_at for held in wanted] + [now + LONGEST_WAIT])
+                self._changed.wait(self._wakes_at - now)
             return None
 
     def renew_now(self, due: Iterable[Held]) -> None:

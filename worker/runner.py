@@ -89,6 +89,8 @@ class Runner:
     def _end(self, item: Item) -> Any:
         if item.held.lost.is_set():
             return "dropped"
+        if item.held.cancelled:  # told to stop before it began
+            return self.hand_back(item)
         left = item.held.deadline - time.monotonic()
         if left < min(self._settings.minimum_lease_seconds, item.held.seconds / 2):
             return self.hand_back(item)

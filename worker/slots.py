@@ -1,57 +1,110 @@
-"""A fixed number of threads that run one item each. They live as long as the worker does.
+"""A fixed number of threads that run one item each, and a few items in front of them where items are short.
 
 Daemon threads rather than an executor: a thread that hangs in user code must not keep the process from ending.
+
+Items that take milliseconds are acquired ahead, as many as the slots end in `AHEAD_SECONDS`: an acquisition for each would
+cost as much as the item. What waits longer than `LONGEST_WAIT` after all is handed back (`take_back`), for others to run.
 """
 
 from __future__ import annotations
 
 import logging
-import queue
 import threading
+import time
+from collections import deque
 from collections.abc import Callable
+from typing import Generic, TypeVar
 
+T = TypeVar("T")
 logger = logging.getLogger("baton.worker")
 
+AHEAD_SECONDS = 0.05
+MOST_AHEAD = 8  # items for each slot
+LONGEST_WAIT = 0.5
+LEARNING = 0.1
 
-class Slots:
-    """`free()` says how many more items may be begun; `begin(work)` takes one of them until `work` returns."""
 
-    def __init__(self, name: str, count: int, *, freed: Callable[[], None]) -> None:
+class Slots(Generic[T]):
+    """`room()` says how many more items may be begun; `begin(item)` has one run, at once or when a slot is free.
+
+    `run`: what a slot does with an item; `freed`: called when there may be room again.
+    """
+
+    def __init__(self, name: str, count: int, *, run: Callable[[T], object], freed: Callable[[], None]) -> None:
         self.name, self.count = name, count
-        self._freed = freed
-        self._waiting: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
-        self._state = threading.Condition()
-        self._busy = 0
+        self._run, self._freed = run, freed
+        lock = threading.Lock()
+        self._begun, self._ended = threading.Condition(lock), threading.Condition(lock)
+        self._waiting: deque[tuple[T, float]] = deque()
+        self._running: dict[int, float] = {}  # a slot's thread -> when its item was begun
+        self._seconds = AHEAD_SECONDS  # what an item takes, on the average of late
         for number in range(count):
-            threading.Thread(target=self._run, name=f"{name}-{number + 1}", daemon=True).start()
+            threading.Thread(target=self._work, name=f"{name}-{number + 1}", daemon=True).start()
 
-    def free(self) -> int:
-        with self._state:
-            return self.count - self._busy
+    def room(self) -> int:
+        """How many more items to bring; none as long as half of what is brought ahead still waits."""
+        with self._begun:
+            ahead = self._ahead()
+            if len(self._waiting) * 2 > ahead:
+                return 0
+            return max(0, self.count + ahead - len(self._running) - len(self._waiting))
 
     def busy(self) -> int:
-        with self._state:
-            return self._busy
+        """How many slots run something."""
+        with self._begun:
+            return len(self._running)
 
-    def begin(self, work: Callable[[], None]) -> None:
-        with self._state:
-            self._busy += 1
-        self._waiting.put(work)
+    def begin(self, item: T) -> None:
+        with self._begun:
+            self._waiting.append((item, time.monotonic()))
+            self._begun.notify()
+
+    def take_back(self, *, waiting_for: float = LONGEST_WAIT) -> T | None:
+        """An item that no slot has begun for so many seconds, and that none will; None: there is none."""
+        with self._begun:
+            if self._waiting and self._waiting[0][1] <= time.monotonic() - waiting_for:
+                return self._waiting.popleft()[0]
+            return None
+
+    def some_wait(self) -> bool:
+        """Whether an item waits for a slot."""
+        return bool(self._waiting)
 
     def wait_until_idle(self, *, seconds: float) -> bool:
-        """Whether nothing runs any more, at the latest after so many seconds."""
-        with self._state:
-            return self._state.wait_for(lambda: self._busy == 0, timeout=seconds)
+        """Whether nothing runs and nothing waits any more, at the latest after so many seconds."""
+        with self._ended:
+            return self._ended.wait_for(lambda: not self._running and not self._waiting, timeout=seconds)
 
-    def _run(self) -> None:
+    def _ahead(self) -> int:
+        seconds = self._seconds
+        if len(self._running) == self.count:  # none is free at least since the latest was begun
+            seconds = max(seconds, time.monotonic() - max(self._running.values()))
+        return min(MOST_AHEAD * self.count, max(0, int(self.count * (AHEAD_SECONDS / seconds - 1))))
+
+    def _work(self) -> None:
         while True:
-            work = self._waiting.get()
+            item = self._next()
             try:
-                work()
+                self._run(item)
             except Exception:
                 logger.exception("slot_broken slot=%s", threading.current_thread().name)
-            finally:
-                with self._state:
-                    self._busy -= 1
-                    self._state.notify_all()
+            del item  # not kept while the slot is idle
+            if self._end():
                 self._freed()
+
+    def _next(self) -> T:
+        with self._begun:
+            while not self._waiting:
+                self._begun.wait()
+            self._running[threading.get_ident()] = time.monotonic()
+            return self._waiting.popleft()[0]
+
+    def _end(self) -> bool:
+        """Whether there is room for more."""
+        with self._ended:
+            seconds = time.monotonic() - self._running.pop(threading.get_ident())
+            # A slow one is soon forgotten; while it runs it counts anyway, if every slot has one.
+            self._seconds += (min(seconds, 4 * AHEAD_SECONDS) - self._seconds) * LEARNING
+            if not self._running and not self._waiting:
+                self._ended.notify_all()
+            return len(self._waiting) * 2 <= self._ahead()

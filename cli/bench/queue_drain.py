@@ -26,9 +26,11 @@ from cli.bench.server import worker_environment
 from engine.commands.deploy import deploy
 from engine.commands.outcome import SYSTEM, Deployed, InstanceStarted
 from engine.commands.start import start_instance
+from engine.config import Settings
 from engine.core.values import typed
 from engine.db.session import connect
 
+THREADS = Settings().handler_processes
 FILLERS = 4
 START_SECONDS, DRAIN_SECONDS = 60.0, 600.0
 VARIABLES = {"amount": typed(1200), "customer": typed("c"), "approved": typed(True)}
@@ -57,13 +59,15 @@ class Drained:
 def drain(url: str, *, jobs: int, length: int, workers: int, topic: str = "bench.nothing") -> Drained:
     """Fill the queue with `jobs`, in cases of `length` service tasks one after another, and let `workers` drain it."""
     with connect(url, application_name="baton-bench") as conn:
+        warm = fill(url, conn, "bench.waits", jobs=workers * THREADS, length=1)
         cases = fill(url, conn, topic, jobs=jobs, length=length)
         _pause(conn, topic)  # what is written while a pause stands is held
         conn.execute("VACUUM ANALYZE")
         with baton_workers(url, workers) as processes:
+            _wait(lambda: _running(conn) == cases, f"{warm} cases to end that start every handler process", DRAIN_SECONDS)
             before, first = spent(conn, processes), _last_event(conn)
             _go_on(conn, topic)
-            _wait(lambda: _ended(conn), f"{cases} cases to end", DRAIN_SECONDS)
+            _wait(lambda: _running(conn) == 0, f"{cases} cases to end", DRAIN_SECONDS)
             after = spent(conn, processes)
             parents = sum(memory_kb(pid) for pid in processes)
             children = sum(memory_kb(child) for pid in processes for child in children_of(pid))
@@ -144,9 +148,10 @@ def _go_on(conn: psycopg.Connection[Any], topic: str) -> None:
     conn.execute("DELETE FROM pause WHERE kind = 'service' AND topic = %s", (topic,))
 
 
-def _ended(conn: psycopg.Connection[Any]) -> bool:
+def _running(conn: psycopg.Connection[Any]) -> int:
     row = conn.execute("SELECT count(*) FROM process_instance WHERE status = 'running'").fetchone()
-    return row is not None and row[0] == 0
+    assert row is not None, "an aggregate gives one row"
+    return int(row[0])
 
 
 def _last_event(conn: psycopg.Connection[Any]) -> int:

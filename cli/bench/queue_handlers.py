@@ -13,6 +13,12 @@ def nothing(context: Context) -> None:
     """In a child process, as handlers are by default."""
 
 
+@handler("bench.waits")
+def waits(context: Context) -> None:
+    """Long enough for every handler process of a worker to be started beside it."""
+    time.sleep(0.5)
+
+
 @handler("bench.nothing_inline", inline=True)
 def nothing_inline(context: Context) -> None:
     """In a thread of the worker."""

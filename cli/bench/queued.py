@@ -18,12 +18,9 @@ import psycopg
 from sqlalchemy.engine import make_url
 
 from cli.bench.engine import durable, yardstick
-from cli.bench.queue_drain import Drained, drain
-from engine.config import Settings
+from cli.bench.queue_drain import THREADS, Drained, drain
 from engine.db.migrate import migrate
 from engine.db.session import plain_url
-
-THREADS = Settings().handler_processes
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,132 @@
+"""Slots and the pace of looks: what is acquired ahead, what is handed back, when a worker looks."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+
+from worker.pace import LONGEST_AFTER_A_CHANGE, SHORTEST, Pace
+from worker.slots import MOST_AHEAD, Slots
+
+
+def slots(run: Callable[[str], object], count: int = 2) -> tuple[Slots[str], threading.Event]:
+    freed = threading.Event()
+    return Slots("test", count, run=run, freed=freed.set), freed
+
+
+def idle(made: Slots[str]) -> None:
+    assert made.wait_until_idle(seconds=10)
+
+
+def busy(made: Slots[str], count: int) -> None:
+    end = time.monotonic() + 10
+    while made.busy() < count:
+        assert time.monotonic() < end
+        time.sleep(0.001)
+
+
+def practised(run: Callable[[str], object]) -> Slots[str]:
+    """Two slots that have learnt that items take no time."""
+    made, _ = slots(lambda item: run(item) if item != "quick" else None)
+    for _ in range(60):
+        made.begin("quick")
+    idle(made)
+    return made
+
+
+def test_nothing_is_acquired_ahead_of_slots_whose_items_take_their_time():
+    made, _ = slots(lambda item: time.sleep(0.06))
+    assert made.room() == 2
+    for _ in range(4):
+        made.begin("slow")
+        idle(made)
+    assert made.room() == 2
+
+
+def test_items_that_take_no_time_are_acquired_ahead_up_to_a_limit():
+    assert practised(print).room() == 2 + 2 * MOST_AHEAD
+
+
+def test_what_is_acquired_ahead_comes_in_batches():
+    go = threading.Event()
+    made = practised(lambda item: go.wait(10))
+    for _ in range(2 + MOST_AHEAD + 1):
+        made.begin("item")
+    busy(made, 2)
+    assert made.room() == 0, "more than half of what is brought ahead still waits"
+    go.set()
+    idle(made)
+
+
+def test_while_every_slot_has_a_slow_item_nothing_more_is_acquired_ahead():
+    go = threading.Event()
+    made = practised(lambda item: go.wait(10))
+    for _ in range(2):
+        made.begin("slow")
+    busy(made, 2)
+    time.sleep(0.06)
+    assert made.room() == 0
+    go.set()
+    idle(made)
+
+
+def test_what_waits_is_taken_back_oldest_first_and_is_never_run():
+    go, ran = threading.Event(), []
+    made = practised(lambda item: go.wait(10) if item == "slow" else ran.append(item))
+    for item in ("slow", "slow", "first", "second"):
+        made.begin(item)
+    busy(made, 2)
+    assert made.some_wait()
+    assert made.take_back(waiting_for=60) is None
+    assert [made.take_back(waiting_for=0), made.take_back(waiting_for=0), made.take_back(waiting_for=0)] == ["first", "second", None]
+    go.set()
+    idle(made)
+    assert ran == []
+
+
+def test_a_slot_that_ends_an_item_says_that_there_is_room_and_survives_what_breaks():
+    def breaks(item: str) -> None:
+        raise LookupError(item)
+
+    made, freed = slots(breaks, count=1)
+    made.begin("item")
+    assert freed.wait(10)
+    made.begin("item")
+    idle(made)
+
+
+def test_a_lane_looks_at_once_while_it_finds_all_it_asks_for():
+    pace = Pace(poll_seconds=1.0)
+    assert pace.wants_look(100.0)
+    pace.looked(100.0, found=4, asked=4)
+    assert pace.wants_look(100.0)
+    pace.looked(100.0, found=3, asked=4)
+    assert not pace.wants_look(100.1), "there was no more"
+    pace.changed = True
+    assert pace.wants_look(100.0 + SHORTEST)
+
+
+def test_changes_that_bring_no_work_make_a_lane_look_seldom_but_soon_enough():
+    pace, now = Pace(poll_seconds=1.0), 100.0
+    for _ in range(10):
+        pace.looked(now, found=0, asked=4)
+        pace.changed = True
+        assert not pace.wants_look(now)
+        now = pace.next_look()
+    pace.looked(now, found=0, asked=4)
+    pace.changed = True
+    assert pace.next_look() == now + LONGEST_AFTER_A_CHANGE
+    assert pace.wants_look(pace.next_look())
+
+
+def test_without_any_sign_a_lane_looks_when_something_becomes_due_and_every_poll_seconds():
+    pace = Pace(poll_seconds=1.0)
+    pace.looked(100.0, found=0, asked=4)
+    assert not pace.wants_look(100.9)
+    assert pace.wants_look(101.0)
+    pace.due_at = 100.5
+    assert pace.next_look() == 100.5
+    assert pace.wants_look(100.5)
+    pace.looked(100.5, found=0, asked=4)
+    assert not pace.wants_look(100.6), "it was due, and is no reason any more"

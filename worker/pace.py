@@ -1,0 +1,42 @@
+"""When a worker looks for work: at once where there was some, as soon as something was committed, else seldom.
+
+An idle worker asks every few milliseconds whether anything was committed (`engine.db.watch`), which is a hundredth of the work
+of a look. What others commit all the time, and is no work for this lane, must not make it look all the time: each look in
+vain puts the next one off a little further.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+SHORTEST, LONGEST_AFTER_A_CHANGE = 0.003, 0.02
+
+
+@dataclass
+class Pace:
+    """Of one lane; moments of a monotonic clock. `poll_seconds`: the longest pause without any sign of work."""
+
+    poll_seconds: float
+    looked_at: float = float("-inf")
+    pause: float = 0.0  # after which a change is a reason to look
+    changed: bool = True  # since the last look
+    due_at: float = float("inf")  # when something becomes due without a commit
+
+    def wants_look(self, now: float) -> bool:
+        if self.changed and now >= self.looked_at + self.pause:
+            return True
+        return now >= min(self.due_at, self.looked_at + self.poll_seconds)
+
+    def looked(self, now: float, *, found: int, asked: int) -> None:
+        """`now`: before the look, so that nothing is missed that came meanwhile."""
+        self.looked_at, self.due_at = now, float("inf")
+        self.changed = found == asked  # then there may be more, else there was no more
+        if found:
+            self.pause = 0.0 if self.changed else SHORTEST
+        else:
+            self.pause = min(max(self.pause * 2, SHORTEST), LONGEST_AFTER_A_CHANGE)
+
+    def next_look(self) -> float:
+        """The moment at which `wants_look` says so by itself, if nothing changes until then."""
+        sure = min(self.due_at, self.looked_at + self.poll_seconds)
+        return min(sure, self.looked_at + self.pause) if self.changed else sure

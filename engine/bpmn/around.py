@@ -16,7 +16,7 @@ from engine.bpmn.definition import PART, ContinuationConfig, Flow, Node, Service
 from engine.bpmn.kinds import GATEWAYS
 from engine.bpmn.listeners import Step, of_element, of_flow, of_process
 from engine.bpmn.names import BATON, CAMUNDA_LIKE, Element
-from engine.bpmn.retries import retry_of
+from engine.bpmn.retries import policy_of
 from engine.bpmn.structure import Structure
 
 JOINS = GATEWAYS - {"exclusive_gateway", "event_based_gateway"}
@@ -101,8 +101,10 @@ def _retried(element: Element, context: Context) -> ContinuationConfig:
     cycle = context.extension(element, "failedJobRetryTimeCycle")
     given = context.attribute(element, "jobPriority") or context.of_process(element, "jobPriority")
     priority = context.expression(element, given, f"the priority of {named(element)}")
-    retry = retry_of(element, names.text(cycle) if cycle is not None else None, named(element), context)
-    return ContinuationConfig(priority=priority) if retry is None else ContinuationConfig(retry.text, retry.attempts, priority)
+    text = names.text(cycle) if cycle is not None else context.attribute(element, "retry", BATON)
+    default = ContinuationConfig()
+    retry, attempts = policy_of(element, text, named(element), default.max_attempts, context)
+    return ContinuationConfig(retry, attempts, priority)
 
 
 # ---- between the nodes

@@ -165,7 +165,7 @@ class ServiceTaskConfig:
     inputs: tuple[tuple[str, Expression], ...] = ()  # evaluated at activation; what the handler sees besides variables
     outputs: tuple[tuple[str, Expression], ...] = ()  # (variable, expression over the result); empty: result as is
     returned: tuple[tuple[str, Expression], ...] = ()  # made of the result first, and seen by the outputs alone (connectors)
-    retry: str | None = None  # "R3/PT5M" or "PT1M,PT5M,PT30M"
+    retry: str | Expression | None = None  # "R3/PT5M" or "PT1M,PT5M,PT30M" (engine.bpmn.retries), or what gives one
     max_attempts: int = 3
     priority: Expression | None = None
     lease_seconds: int | None = None
@@ -180,6 +180,8 @@ class TimerConfig:
     type: str
     expression: Expression
     zone: str = "UTC"  # IANA zone of cron cycles and of texts without a zone (baton:timeZone)
+    retry: str | Expression | None = None  # of the job that fires it, as a service task's
+    max_attempts: int = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,6 +205,8 @@ class MessageConfig:
     body: Expression | None = None  # None: to a destination, all variables of the scope
     sends: Sent | None = None
     time_to_live: float = 3600.0  # seconds that it is kept if nobody waits; 0: not at all
+    retry: str | Expression | None = None  # of its delivery, as a service task's
+    max_attempts: int = 8
 
 
 @dataclass(frozen=True, slots=True)

@@ -61,7 +61,7 @@ class DataOutput:
 class ContinuationConfig:
     """kind `continuation`: a job goes on (engine.bpmn.around). `retry` as that of a service task."""
 
-    retry: str | None = None
+    retry: str | Expression | None = None
     max_attempts: int = 3
     priority: Expression | None = None
 

@@ -9,6 +9,7 @@ Exclusive work keeps its turn while it waits for another attempt. Failing for go
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from engine.commands.outcome import ItemFailed, Lease
@@ -97,7 +98,7 @@ def fail_item(
         "lease_number": lease.number,
         "error": shortened(error, ERROR_LENGTH),
         "detail": shortened(detail or error, DETAIL_LENGTH),
-        "retry_in": None if retry_in is None else min(max(retry_in, 0.0), LONGEST_WAIT),
+        "retry_in": None if retry_in is None or math.isnan(retry_in) else min(max(retry_in, 0.0), LONGEST_WAIT),
         "final": final,
         "kind": kind,
         "actor": actor,

@@ -8,7 +8,7 @@ from engine.bpmn.definition import ConditionConfig, MessageConfig, Node, SignalC
 from engine.core.conditions import occurs_at_once, watch
 from engine.core.data import outward
 from engine.core.effects import NewJob, NewSubscription
-from engine.core.reading import as_text, text_of
+from engine.core.reading import as_text, retries_of_work, text_of
 from engine.core.run import CannotGoOn, Run
 from engine.core.snapshot import EventOccurred
 from engine.core.state import Scope, Token
@@ -101,7 +101,9 @@ def caught(run: Run, token: Token, event: Node, trigger: EventOccurred, *, inter
 def _timer(run: Run, token: Token, event: Node, when: Due) -> None:
     key = run.new_id()
     payload = when.payload if "cycle" not in when.payload else {SCHEDULE: str(key), **when.payload}
-    job = NewJob(key, "timer", "", token.id, event.id, due_at=when.at, due_in_seconds=when.in_seconds, payload=payload)
+    timer: TimerConfig = event.config.timer
+    retry, attempts = retries_of_work(run, token, timer.retry, timer.max_attempts)
+    job = NewJob(key, "timer", "", token.id, event.id, when.at, when.in_seconds, max_attempts=attempts, retry=retry, payload=payload)
     token.wait_for(run.effects.jobs, job)
     data: dict[str, Any] = {"item_id": str(job.id), "kind": "timer"}
     if when.at is not None:

@@ -7,7 +7,7 @@ from typing import Any
 
 from engine.bpmn.definition import MessageConfig, Node, ServiceTaskConfig
 from engine.core.effects import NewDelivery
-from engine.core.reading import as_text, inputs_of, plain, text_of
+from engine.core.reading import as_text, inputs_of, plain, retries_of_work, text_of
 from engine.core.run import CannotGoOn, Run
 from engine.core.state import Scope, Token
 from engine.core.throws import throw_message
@@ -30,7 +30,8 @@ def _message_delivery(run: Run, token: Token, node: Node, config: MessageConfig)
     body = _variables(token.scope) if config.body is None else plain(config.body.evaluate(names), "the message's body")
     headers = {"X-Message-Name": text_of(config.name, names)}
     request = {"method": config.method, "url": url, "headers": headers, "body": body}
-    _deliver(run, token, node, NewDelivery(run.new_id(), "http", url, node.id, request))
+    retry, attempts = retries_of_work(run, token, config.retry, config.max_attempts)
+    _deliver(run, token, node, NewDelivery(run.new_id(), "http", url, node.id, request, attempts, retry))
 
 
 def task_delivery(run: Run, token: Token, node: Node, config: ServiceTaskConfig) -> None:
@@ -49,8 +50,8 @@ def task_delivery(run: Run, token: Token, node: Node, config: ServiceTaskConfig)
         method = as_text(inputs.get("method")).upper() or "POST"
         request = {"method": method, "url": destination, "headers": {k: as_text(v) for k, v in headers.items()}, "body": body}
         kind = "http"
-    delivery = NewDelivery(run.new_id(), kind, destination, node.id, request, max_attempts=config.max_attempts, retry=config.retry)
-    _deliver(run, token, node, delivery)
+    retry, attempts = retries_of_work(run, token, config.retry, config.max_attempts)
+    _deliver(run, token, node, NewDelivery(run.new_id(), kind, destination, node.id, request, attempts, retry))
 
 
 def _required(node: Node, inputs: Mapping[str, Any], *names: str) -> Any:

@@ -8,7 +8,8 @@ from decimal import Decimal
 from typing import Any
 
 from engine.bpmn.definition import Node
-from engine.bpmn.times import parse_due
+from engine.bpmn.retries import parse_retry
+from engine.bpmn.times import TimerError, parse_due
 from engine.core.run import CannotGoOn, Run
 from engine.core.state import Names, Token
 from engine.core.values import Variable, typed
@@ -78,6 +79,20 @@ def priority_of_work(run: Run, token: Token, expression: Expression | None) -> i
     if expression is None:
         return NORMAL_PRIORITY
     return number_of(expression, run.names(token.scope), "a priority", default=NORMAL_PRIORITY, largest=9)
+
+
+def retries_of_work(run: Run, token: Token, retry: str | Expression | None, attempts: int) -> tuple[str | None, int]:
+    """The retry policy of new work, and its attempts. What an expression gives that is no policy is an incident."""
+    if retry is None or isinstance(retry, str):
+        return retry, attempts
+    value = as_text(retry.evaluate(run.names(token.scope)))
+    if not value.strip():
+        return None, attempts
+    try:
+        found = parse_retry(value)
+    except TimerError as error:
+        raise CannotGoOn("expression", f"the retries from {retry.text}: {error}") from error
+    return found.text, found.attempts
 
 
 def version_of(expression: Expression | None, names: Names, node: Node, kind: str) -> int:

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.bpmn.retries import parse_retry
+from engine.bpmn.retries import Retry, parse_retry
 from engine.bpmn.times import (
     CycleTimer,
     DateTimer,
@@ -274,11 +274,33 @@ def test_the_end_of_the_calendar_is_an_error_with_a_name() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["R101/PT1M", "0", "101", "PT1M,", "P1M", "", "R3/PT0,5S", "R3/P1M", "R/PT1M", "R3", ",".join(["PT1M"] * 100)]
+    "text",
+    [
+        *("R101/PT1M", "0", "101", "PT1M,", "P1M", "", "R3/PT0,5S", "R3/P1M", "R/PT1M", "R3", ",".join(["PT1M"] * 100)),
+        *("R3/PT5M*0.5", "R3/PT5M*101", "R3/PT1H*2/PT1M", "R3/P1M*2", "R3/PT5M*2/P1M", "R3/PT5M*", "R3/PT5M*x", "R3/PT5M*2/PT1H/PT2H"),
+    ],
 )
 def test_a_retry_policy_that_the_engine_could_not_follow_is_refused(text: str) -> None:
     with pytest.raises(TimerError):
         parse_retry(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "waits", "attempts"),
+    [
+        ("R3/PT5M", "R3/PT5M", 3),
+        ("R0/PT5M", "R1/PT5M", 1),
+        ("5", None, 5),
+        ("PT1M, PT10M ,PT1H", "PT1M,PT10M,PT1H", 4),
+        ("R5/PT10S*2", "PT10S,PT20S,PT40S,PT80S", 5),
+        ("R5/PT10S*2/PT30S", "PT10S,PT20S,PT30S,PT30S", 5),
+        ("R4/PT1S*1.5", "PT1S,PT1.5S,PT2.25S", 4),
+        ("R4/P1D*3", "PT86400S,PT86400S,PT86400S", 4),  # without a limit of its own: a day
+        ("R1/PT1M*2", "PT60S", 1),
+    ],
+)
+def test_each_form_of_a_retry_policy_is_waits_and_attempts(text: str, waits: str | None, attempts: int) -> None:
+    assert parse_retry(text) == Retry(waits, attempts)
 
 
 @pytest.mark.parametrize("text", ["PT5M", "PT0.5H", "P1DT2H3M4.5S", "P2W", "PT36H", "P1.5D", "PT0S"])

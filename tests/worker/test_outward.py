@@ -199,6 +199,14 @@ def test_R7_the_key_is_ours_whatever_the_model_says(server):
         (b"Retry-After: 7\r\n", 7.0),
         (b"Retry-After: 99999999\r\n", 86_400.0),
         (b"Retry-After: Sun, 29 Nov 2026 10:01:00 GMT\r\nDate: Sun, 29 Nov 2026 10:00:00 GMT\r\n", 60.0),
+        (b"Retry-After: Sun, 29 Nov 2026 09:59:00 GMT\r\nDate: Sun, 29 Nov 2026 10:00:00 GMT\r\n", 0.0),
+        (b"Retry-After: Sun, 29 Nov 2036 10:00:00 GMT\r\nDate: Sun, 29 Nov 2026 10:00:00 GMT\r\n", 86_400.0),
+        (b"Retry-After: Sun, 29 Nov 2026 10:01:00 GMT\r\n", None),  # from when, it does not say
+        (b"Retry-After: " + b"9" * 400 + b"\r\n", 86_400.0),
+        (b"Retry-After: 0\r\n", 0.0),
+        (b"Retry-After: -5\r\n", None),
+        (b"Retry-After: 1.5\r\n", None),  # RFC 9110, 10.2.3: whole seconds
+        (b"Retry-After: 7, 9\r\n", None),
         (b"Retry-After: soon\r\n", None),
         (b"Retry-After: \xb2\r\n", None),
         (b"", None),

@@ -81,7 +81,13 @@ DIALECTS: Sequence[Dialect] = (
             "the handler whose job it is; classes and methods by their names, with a warning",
         ),
         ("external topic", "", "type `external` with topic", "", "an external task; `external-worker` of Flowable likewise"),
-        ("retries", "retry", "failedJobRetryTimeCycle", "taskDefinition retries", "`R3/PT10M`, a list of waits, or a number of attempts"),
+        (
+            "retries",
+            "retry",
+            "failedJobRetryTimeCycle",
+            "taskDefinition retries",
+            "`R3/PT10M`, waits in a list, waits that grow, a number, or an expression",
+        ),
         (
             "priority of work",
             "",

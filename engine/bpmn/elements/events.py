@@ -9,6 +9,7 @@ from engine.bpmn.conditions import condition as formal_condition
 from engine.bpmn.context import MAX_NAME, Context, named
 from engine.bpmn.definition import CompensateConfig, ConditionConfig, ErrorConfig, EscalationConfig, MessageConfig, TimerConfig
 from engine.bpmn.names import ZEEBE, Element
+from engine.bpmn.retries import policy_of
 from engine.expressions import Expression, constant
 from engine.expressions.parse import Compiled
 
@@ -42,7 +43,15 @@ def timer(event: Element, context: Context) -> TimerConfig | None:
     if expression is None:
         return None
     context.timer(given[0], kind, expression)
-    return TimerConfig(kind, expression, zone=zone)
+    retry, attempts = _retries(event, 3, context)
+    return TimerConfig(kind, expression, zone, retry, attempts)
+
+
+def _retries(event: Element, default: int, context: Context) -> tuple[str | Expression | None, int]:
+    """Of the job of a timer, or of the delivery of a message."""
+    cycle = context.extension(event, "failedJobRetryTimeCycle")
+    own = context.attribute(event, "retry", names.BATON)
+    return policy_of(event, own if own is not None or cycle is None else names.text(cycle), named(event), default, context)
 
 
 def _time(given: Element, where: str, instead: str | None, context: Context) -> Expression | None:
@@ -86,12 +95,15 @@ def message_of(event: Element, definition: Element, context: Context, *, throws:
         context.problem(target, f"the name of {named(target)} is too long", f"at most {MAX_NAME} characters")
     places = (definition, event, target)
     destination = _first(places, "destination", context, event) if throws else None
+    retry, attempts = _retries(event, 8, context) if destination is not None else (None, 8)
     config = MessageConfig(
         name,
         key=_key(event, definition, target, context) if destination is None else None,
         destination=destination,
         method=(_attribute(places, "method", context) or "POST").upper() if throws else "POST",
         body=_first(places, "body", context, event) if throws else None,
+        retry=retry,
+        max_attempts=attempts,
     )
     for place in {definition, target} - {event}:  # the event's own attributes are not all read yet
         context.report_unread(place)

@@ -10,7 +10,7 @@ from engine.bpmn.fields import fields
 from engine.bpmn.headers import headers
 from engine.bpmn.mappings import Mappings, inputs, outputs
 from engine.bpmn.names import CAMUNDA_LIKE, ZEEBE, Element
-from engine.bpmn.retries import Retry, retry_of
+from engine.bpmn.retries import policy_of
 from engine.bpmn.support import Supported, register
 from engine.bpmn.times import DurationTimer, TimerError, parse_timer
 
@@ -50,11 +50,12 @@ def configured(element: Element, binding: tuple[str, str] | None, context: Conte
         given += connectors.inputs(called, element, context)
         returned = connectors.outputs(called, element, context)
     given = tuple(dict(given).items())  # a later one of a name goes before an earlier one
-    retry = _retry(element, context)
+    given_retries = _retry(element, context)
     lease = _lease_seconds(element, context)
     if binding is None:
         return None
     work, topic = binding
+    retry, attempts = policy_of(element, given_retries, named(element), DEFAULT_ATTEMPTS[work], context)
     priority = context.expression(element, _priority(element, work, context), f"the priority of {named(element)}")
     wanted = DELIVERIES.get(topic, ()) if work == "deliver" else ()
     if wanted and not {name for name, _ in given} & set(wanted):
@@ -67,8 +68,8 @@ def configured(element: Element, binding: tuple[str, str] | None, context: Conte
         inputs=given,
         outputs=produced or returned,
         returned=returned if produced else (),
-        retry=retry.text if retry else None,
-        max_attempts=retry.attempts if retry else DEFAULT_ATTEMPTS[work],
+        retry=retry,
+        max_attempts=attempts,
         priority=priority,
         lease_seconds=lease,
         headers=headers(element, context),
@@ -131,7 +132,7 @@ def _named(work: str, name: str | None, where: str, element: Element, context: C
     return ("deliver", topic) if work == "handler" and topic in DELIVERIES else (work, topic)
 
 
-def _retry(element: Element, context: Context) -> Retry | None:
+def _retry(element: Element, context: Context) -> str | None:
     """baton:retry, else failedJobRetryTimeCycle, else the retries of zeebe:taskDefinition."""
     cycle = context.extension(element, "failedJobRetryTimeCycle")
     text = context.attribute(element, "retry", names.BATON)
@@ -140,7 +141,7 @@ def _retry(element: Element, context: Context) -> Retry | None:
     zeebe = context.extension(element, "taskDefinition", ZEEBE)
     if text is None and zeebe is not None:
         text = zeebe.get("retries")
-    return retry_of(element, text, named(element), context)
+    return text
 
 
 def _priority(element: Element, work: str, context: Context) -> str | None:

@@ -4,7 +4,7 @@ from typing import cast
 
 from engine.bpmn.definition import ContinuationConfig, Node
 from engine.core.effects import NewJob
-from engine.core.reading import priority_of_work
+from engine.core.reading import priority_of_work, retries_of_work
 from engine.core.registry import Behaviour, register
 from engine.core.run import Run
 from engine.core.snapshot import Continued
@@ -14,6 +14,7 @@ from engine.core.state import Token
 class Continuation(Behaviour):
     def enter(self, run: Run, token: Token, node: Node) -> None:
         config = cast(ContinuationConfig, node.config)
+        retry, attempts = retries_of_work(run, token, config.retry, config.max_attempts)
         job = NewJob(
             run.new_id(),
             "continue",
@@ -21,8 +22,8 @@ class Continuation(Behaviour):
             token.id,
             node.id,
             priority=priority_of_work(run, token, config.priority),
-            max_attempts=config.max_attempts,
-            retry=config.retry,
+            max_attempts=attempts,
+            retry=retry,
             lock_first=True,
         )
         token.wait_for(run.effects.jobs, job)

@@ -13,7 +13,7 @@ from engine.core.data import made, outward
 from engine.core.decisions import decide
 from engine.core.deliveries import task_delivery
 from engine.core.effects import NewExternalTask, NewJob
-from engine.core.reading import carried, inputs_of, priority_of_work, typed_inputs
+from engine.core.reading import carried, inputs_of, priority_of_work, retries_of_work, typed_inputs
 from engine.core.registry import register
 from engine.core.run import CannotGoOn, Run
 from engine.core.snapshot import Completed
@@ -46,6 +46,7 @@ class ServiceTask(Activity):
         if config.headers:
             payload["headers"] = dict(config.headers)
         priority = priority_of_work(run, token, config.priority)
+        retry, attempts = retries_of_work(run, token, config.retry, config.max_attempts)
         if config.work == "external":
             task = NewExternalTask(
                 run.new_id(),
@@ -53,8 +54,8 @@ class ServiceTask(Activity):
                 token.id,
                 node.id,
                 priority=priority,
-                max_attempts=config.max_attempts,
-                retry=config.retry,
+                max_attempts=attempts,
+                retry=retry,
                 payload=payload,
                 lock_first=config.exclusive,
                 exclusive=config.exclusive,
@@ -69,8 +70,8 @@ class ServiceTask(Activity):
             token.id,
             node.id,
             priority=priority,
-            max_attempts=config.max_attempts,
-            retry=config.retry,
+            max_attempts=attempts,
+            retry=retry,
             lease_seconds=config.lease_seconds,
             payload=payload,
             lock_first=config.exclusive,

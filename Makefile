@@ -15,8 +15,8 @@ up: runtime ## start everything for trying it out: database, web, two workers, s
 drive: runtime ## drive traffic through the samples of a running `make up` (ARGS='--seconds 60 --failures 30')
 	@exec $(PY) -m cli.main samples drive $(ARGS)
 
-test: dev ## all tests, a real Chromium included (ARGS='tests/web -k claim' goes to pytest)
-	@BATON_CHROMIUM="$$(scripts/chromium)" && export BATON_CHROMIUM && \
+test: dev ## all tests, a real Chromium and PgBouncer included (ARGS='tests/web -k claim' goes to pytest)
+	@BATON_CHROMIUM="$$(scripts/chromium)" && BATON_PGBOUNCER="$$(scripts/pgbouncer)" && export BATON_CHROMIUM BATON_PGBOUNCER && \
 	exec $(PY) -m pytest -p tests.no_skips --durations=25 $(ARGS)
 
 check: dev ## ruff, mypy, import rules, architecture tests

@@ -88,8 +88,9 @@ def migrate() -> None:
     """Bring the database to the newest schema. Safe to run from several machines at once."""
     try:
         upgrade(Settings.from_env().need_database())
-    except OperationalError as problem:
-        raise click.ClickException(f"the database does not answer: {problem.orig}") from problem
+    except (OperationalError, psycopg.OperationalError) as problem:
+        cause = problem.orig if isinstance(problem, OperationalError) else problem
+        raise click.ClickException(f"the database does not answer: {cause}") from problem
     click.echo("The schema is up to date.")
 
 

@@ -17,6 +17,7 @@ from typing import Any
 from engine.zones import UnknownZone, zone_named
 
 Network = IPv4Network | IPv6Network
+POOLED = "baton_pooler=transaction"  # at the end of a database's URL: so engine.db.session learns how it is reached
 
 
 class ConfigurationError(Exception):
@@ -157,6 +158,12 @@ class Settings:
         "The PostgreSQL database (15 to 18). Without it only `baton up` works: it starts its own server.",
         secret=True,
     )
+    pooler: str = variable(
+        "BATON_POOLER",
+        "none",
+        _one_of("none", "transaction"),
+        "`transaction`: DATABASE_URL leads to a PgBouncer in that mode; nothing is prepared or set for a session (deploy/README.md).",
+    )
     log_level: str = variable("BATON_LOG_LEVEL", "info", _one_of("debug", "info", "warning", "error"), "What is logged.")
 
     # ---- web
@@ -293,6 +300,8 @@ class Settings:
     def __post_init__(self) -> None:
         if self.minimum_lease_seconds is None:
             object.__setattr__(self, "minimum_lease_seconds", self.lease_seconds / 5)
+        if self.database_url is not None and self.pooler == "transaction" and POOLED not in self.database_url:
+            object.__setattr__(self, "database_url", f"{self.database_url}{'&' if '?' in self.database_url else '?'}{POOLED}")
 
     def _conflicts(self) -> list[str]:
         """What no single variable shows."""

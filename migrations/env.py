@@ -1,8 +1,8 @@
-"""Alembic's environment: online only, one connection, lock and statement timeouts set before anything runs."""
+"""Alembic's environment: online only, one connection, lock and statement timeouts in each transaction."""
 
 from alembic import context
-from sqlalchemy import text
 
+from engine.db.migrate import limit
 from engine.db.models import Base
 from engine.db.session import make_engine
 
@@ -20,9 +20,7 @@ def run() -> None:
 
 
 def migrate(connection) -> None:
-    connection.execute(text(f"SET lock_timeout = '{LOCK_TIMEOUT}'"))
-    connection.execute(text(f"SET statement_timeout = '{STATEMENT_TIMEOUT}'"))
-    connection.commit()
+    limit(connection, lock_timeout=LOCK_TIMEOUT, statement_timeout=STATEMENT_TIMEOUT)
     context.configure(connection=connection, target_metadata=Base.metadata, transaction_per_migration=True)
     with context.begin_transaction():
         context.run_migrations()

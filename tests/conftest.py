@@ -18,6 +18,7 @@ from hypothesis import settings
 
 from engine.db.session import connect, plain_url
 from tests.databases import Databases, in_database, template
+from tests.pooler import PgBouncer, pooling
 
 # The same examples at every run, however slow the machine: a red run is about the code. BATON_EXPLORE=1 draws new ones.
 settings.register_profile("baton", deadline=None, derandomize="BATON_EXPLORE" not in os.environ)
@@ -68,11 +69,21 @@ def databases(server_url: str, template_url: str) -> Iterator[Databases]:
     lender.close()
 
 
+@pytest.fixture(scope="session")
+def pooler(server_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[PgBouncer | None]:
+    """With BATON_TEST_POOLER set, every test reaches its database through a PgBouncer in transaction mode."""
+    if not os.environ.get("BATON_TEST_POOLER"):
+        yield None
+        return
+    with pooling(server_url, tmp_path_factory.mktemp("pooler")) as made:
+        yield made
+
+
 @pytest.fixture
-def database_url(databases: Databases) -> Iterator[str]:
+def database_url(databases: Databases, pooler: PgBouncer | None) -> Iterator[str]:
     """An empty, migrated database for this test alone."""
     url = databases.lend()
-    yield url
+    yield pooler.url(url) if pooler else url
     databases.take_back(url)
 
 

@@ -11,7 +11,7 @@ from sqlalchemy import Connection, event
 
 from engine.config import Settings
 from engine.db.models import Base
-from engine.db.session import COMMANDS, driver_url
+from engine.db.session import driver_arguments, driver_url
 from engine.db.silence import KEEPALIVE, give_up_when_silent
 
 db = SQLAlchemy(model_class=Base)
@@ -27,8 +27,8 @@ def init_db(app: Flask, settings: Settings) -> None:
     Planned as for commands; a screen's read asks for the planner's freedom (engine.queries.rows.reading).
     The statement timeout is the screens' and bounds how long a press waits for a lock that somebody else holds.
     """
-    timeout = f"-c statement_timeout={STATEMENT_SECONDS * 1000}"
-    app.config["SQLALCHEMY_DATABASE_URI"] = driver_url(settings.need_database())
+    url = settings.need_database()
+    app.config["SQLALCHEMY_DATABASE_URI"] = driver_url(url)
     app.config["SQLALCHEMY_ENGINE_OPTIONS"] = {
         "isolation_level": "AUTOCOMMIT",
         "pool_size": settings.pool_size,
@@ -36,9 +36,8 @@ def init_db(app: Flask, settings: Settings) -> None:
         "pool_timeout": POOL_SECONDS,
         "pool_pre_ping": True,
         "connect_args": {
-            "options": f"{COMMANDS} {timeout}",
+            **driver_arguments(url, {"statement_timeout": f"{STATEMENT_SECONDS}s"}),
             "application_name": "baton-web",
-            "prepare_threshold": 1,
             "connect_timeout": 5,
             **KEEPALIVE,
         },

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 import psycopg
 from sqlalchemy.engine import make_url
 
-from engine.db.session import connect, plain_url
+from engine.db.session import connect
 from engine.db.silence import KEEPALIVE, give_up_when_silent
 from engine.logs import Seldom
 
@@ -43,10 +43,11 @@ class Database:
     def __init__(
         self, url: str, *, name: str, stopping: threading.Event, statement_seconds: float = 30.0, idle_seconds: float = 10.0
     ) -> None:
-        self.url = make_url(plain_url(url)).update_query_dict({"connect_timeout": "5", **KEEPALIVE}).render_as_string(hide_password=False)
+        self.url = make_url(url).update_query_dict({"connect_timeout": "5", **KEEPALIVE}).render_as_string(hide_password=False)
         self.name, self.stopping = name, stopping
         self.statement_seconds = statement_seconds
-        self.timeouts = {"statement_timeout": statement_seconds, "idle_in_transaction_session_timeout": idle_seconds}
+        timeouts = {"statement_timeout": statement_seconds, "idle_in_transaction_session_timeout": idle_seconds}
+        self.timeouts = {setting: f"{int(seconds * 1000)}ms" for setting, seconds in timeouts.items()}
         self._mine = threading.local()
         self._seldom = Seldom(logger)
         self._gone_since: float | None = None
@@ -55,10 +56,8 @@ class Database:
         """This thread's connection, opened if need be. Raises psycopg.OperationalError when there is no database."""
         conn: Connection | None = getattr(self._mine, "conn", None)
         if conn is None or conn.closed:
-            conn = self._mine.conn = connect(self.url, application_name=self.name)
+            conn = self._mine.conn = connect(self.url, application_name=self.name, settings=self.timeouts)
             give_up_when_silent(conn, statement_seconds=self.statement_seconds)
-            for setting, seconds in self.timeouts.items():
-                conn.execute("SELECT set_config(%s, %s, false)", (setting, f"{int(seconds * 1000)}ms"))
         return conn
 
     def drop(self) -> None:

@@ -6,9 +6,9 @@ from pathlib import Path
 
 from alembic import command
 from alembic.config import Config
-from sqlalchemy import text
+from sqlalchemy import Connection, event
 
-from engine.db.session import make_engine
+from engine.db.session import behind_pooler, connect, make_engine, set_role_defaults
 from engine.paths import shipped
 
 LOCK = 7_265_001  # any fixed number: "baton migrates"
@@ -20,17 +20,30 @@ def migrations_folder() -> Path:
 
 
 def migrate(url: str) -> None:
-    """Upgrade to head. Waits while another process migrates."""
+    """Upgrade to head. Waits while another process migrates. Behind a pooler, sessions begin as commands need them from then on."""
     config = Config()
     config.set_main_option("script_location", str(migrations_folder()))
-    engine = make_engine(url, pool_size=2, application_name="baton-migrate")
-    with engine.connect() as guard:
-        guard.execute(text("SELECT pg_advisory_lock(:n)"), {"n": LOCK})
+    # The lock is of a transaction, as behind a pooler it must be; between its statements that transaction holds nothing else.
+    with connect(url, application_name="baton-migrate") as guard:
+        guard.execute("BEGIN")
+        guard.execute("SET LOCAL statement_timeout = 0; SET LOCAL idle_in_transaction_session_timeout = 0")
+        guard.execute("SELECT pg_advisory_xact_lock(%s)", (LOCK,))
+        engine = make_engine(url, pool_size=1, application_name="baton-migrate")
         try:
             with engine.connect() as connection:
-                connection = connection.execution_options(isolation_level="READ COMMITTED")
-                config.attributes["connection"] = connection
+                config.attributes["connection"] = connection.execution_options(isolation_level="READ COMMITTED")
                 command.upgrade(config, "head")
         finally:
-            guard.execute(text("SELECT pg_advisory_unlock(:n)"), {"n": LOCK})
-    engine.dispose()
+            engine.dispose()
+        guard.execute("COMMIT")
+        if behind_pooler(url):
+            set_role_defaults(guard)
+
+
+def limit(connection: Connection, *, lock_timeout: str, statement_timeout: str) -> None:
+    """Let each transaction of `connection` begin with these timeouts: of its session there may be none."""
+
+    def begin(conn: Connection) -> None:
+        conn.exec_driver_sql(f"SET LOCAL lock_timeout = '{lock_timeout}'; SET LOCAL statement_timeout = '{statement_timeout}'")
+
+    event.listen(connection, "begin", begin)

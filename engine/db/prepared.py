@@ -5,6 +5,9 @@ two thirds of what a short statement costs the client. A command's statements ar
 connection executes a statement it goes the driver's way, and from then on this one: what goes in and what comes out is adapted
 by the driver's own `Transformer`, errors are the driver's, and the lock of the interpreter is free meanwhile. Only a signal waits
 for the answer; the command line, where somebody may press Ctrl-C, executes few statements twice.
+
+Behind a pooler of transactions (`prepare_threshold` None) nothing is prepared: the next transaction may be on another session.
+A statement is then sent whole, in one call as before.
 """
 
 from __future__ import annotations
@@ -65,7 +68,8 @@ class Statements:
                     raise  # the command is run again
                 return known.execute(parameters)
         cursor = psycopg.Cursor(self.connection).execute(statement, parameters)
-        self._known[statement] = Prepared(self.connection, statement, self._name)
+        keeps = self.connection.prepare_threshold is not None
+        self._known[statement] = Prepared(self.connection, statement, self._name if keeps else None)
         return cursor
 
     def execute_together(self, statements: str, parameters: Mapping[str, Any]) -> Rows:
@@ -100,11 +104,11 @@ class Statements:
 
 
 class Prepared:
-    """One statement on one connection."""
+    """One statement on one connection. `name`: makes one for each thing prepared; None: nothing is."""
 
     __slots__ = ("_at", "_count", "_formats", "_name", "_names", "_order", "_pgconn", "_query", "_transformer", "connection", "text")
 
-    def __init__(self, connection: psycopg.Connection[Any], text: str, name: Callable[[], bytes]) -> None:
+    def __init__(self, connection: psycopg.Connection[Any], text: str, name: Callable[[], bytes] | None) -> None:
         self.connection, self.text = connection, text
         self._name = name
         self._names: dict[tuple[int, ...], bytes] = {}  # by the types of the parameters, which may depend on their values
@@ -123,9 +127,7 @@ class Prepared:
         ordered: Any = () if not self._formats else parameters if self._order is None else self._order(parameters)
         values: Any = transformer.dump_sequence(ordered, self._formats)  # None is NULL, whatever the signature below says
         types = transformer.types or ()
-        name = self._names.get(types) or self._prepare(types)
-        with self.connection.lock:
-            result = self._pgconn.exec_prepared(name, values, transformer.formats)
+        result = self._send(values, types)
         if result.status not in _SUCCEEDED:
             raise error_of(self.connection, result)
         transformer.set_pgresult(result)
@@ -150,6 +152,16 @@ class Prepared:
         """The server does not know it any more."""
         self._names.clear()
 
+    def _send(self, values: Any, types: tuple[int, ...]) -> PGresult:
+        formats = self._transformer.formats
+        if self._name is None:
+            assert self._query is not None, "it was read before"
+            with self.connection.lock:
+                return self._pgconn.exec_params(self._query, values, types, formats)
+        name = self._names.get(types) or self._prepare(types, self._name)
+        with self.connection.lock:
+            return self._pgconn.exec_prepared(name, values, formats)
+
     def _read(self, takes_parameters: bool) -> None:
         """Placeholders as the server numbers them; a name that comes twice is one parameter."""
         names: dict[str, int] = {}
@@ -173,9 +185,9 @@ class Prepared:
         self._formats = [PyFormat.AUTO] * (len(names) or positional)
         self._query = text.encode()
 
-    def _prepare(self, types: tuple[int, ...]) -> bytes:
+    def _prepare(self, types: tuple[int, ...], new_name: Callable[[], bytes]) -> bytes:
         assert self._query is not None, "it was read before"
-        name = self._name()
+        name = new_name()
         with self.connection.lock:
             result = self._pgconn.prepare(name, self._query, types)
         if result.status not in _SUCCEEDED:

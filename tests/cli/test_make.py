@@ -125,3 +125,10 @@ def test_a_skipped_file_beside_a_test_that_ran_fails_the_run(tmp_path):
     (tmp_path / "test_two.py").write_text("def test_it():\n    pass\n")
     command = [sys.executable, "-m", "pytest", "-q", "-p", "tests.no_skips", "-c", "/dev/null", "--rootdir", str(tmp_path), str(tmp_path)]
     assert subprocess.run(command, cwd=HERE, capture_output=True, timeout=60, check=False).returncode == 1
+
+
+def test_pgbouncer_is_taken_from_the_variable_and_without_it_the_one_line_to_run_is_said(tools):
+    given = program(tools, "pooler", "exit 0")
+    assert run(HERE / "scripts/pgbouncer", PATH=str(tools), BATON_PGBOUNCER=str(given)).stdout.strip() == str(given)
+    missing = run(HERE / "scripts/pgbouncer", PATH=str(tools), BATON_PGBOUNCER=str(tools / "nothing"))
+    assert missing.returncode == 1 and "BATON_PGBOUNCER" in missing.stderr

@@ -6,7 +6,7 @@ import psycopg
 import pytest
 
 from engine.db.acquire import WORK
-from engine.db.session import COMMANDS
+from engine.db.session import COMMANDS, options
 
 ALL = pytest.mark.parametrize("table", WORK)
 
@@ -17,7 +17,7 @@ def test_F23_durable_work_lies_in_one_plain_table_whatever_its_status(db: psycop
 
 
 def test_F23_commands_run_in_read_committed(database_url: str) -> None:
-    with psycopg.connect(database_url, options=COMMANDS) as conn:
+    with psycopg.connect(database_url, options=options(COMMANDS)) as conn:
         conn.execute("SELECT 1")
         assert conn.execute("SHOW transaction_isolation").fetchone() == ("read committed",)
 

@@ -160,6 +160,8 @@ def _work_on_a_task(who: Talker, shared: Shared, turn: int) -> bool:
     if who.chance.random() < 0.08:
         _press(who, "unclaim", task)
         return True
+    if who.chance.random() < 0.3:
+        shared.ended.wait(0.4)  # it lies on the desk, for others to see
     answer = {"approve": "approval", "answer": "reply"}[task["element_id"]]
     press = f"{who.name}-{who.chance.getrandbits(48):x}"
     for _ in range(2 if who.chance.random() < 0.1 else 1):  # a second press of one button, of another tab
@@ -186,7 +188,6 @@ def _press(who: Talker, what: str, task: dict[str, Any], *, press: str | None = 
 
 
 def _work_outside(who: Talker, shared: Shared, turn: int) -> bool:
-    _answer_late(who, shared)
     seconds = who.chance.choice((1.2, 5, 5, 5))
     body = {"worker_id": who.name, "topics": [TOPIC], "limit": 2, "lease_seconds": seconds}
     status, answer = who.change("acquire", f"{API}/external-tasks/acquire", {"seconds": seconds}, json=body)
@@ -194,6 +195,7 @@ def _work_outside(who: Talker, shared: Shared, turn: int) -> bool:
     for task in answer["items"]:
         with shared.lock:
             shared.newest[task["id"]] = max(task["lease_number"], shared.newest.get(task["id"], 0))
+        _answer_late(who, shared)
         _work(who, shared, task, hurried=seconds < 2)
     return bool(answer["items"])
 
@@ -206,7 +208,7 @@ def _work(who: Talker, shared: Shared, task: dict[str, Any], *, hurried: bool) -
             shared.stale.append(lease)
         return
     if hurried:  # wakes up after the expiry, holds on, and goes on working
-        shared.ended.wait(1.5)
+        shared.ended.wait(1.6)
         if _report(who, "renew", *lease, lease_seconds=20) != 200:
             return
         shared.ended.wait(1.0)
@@ -218,7 +220,7 @@ def _work(who: Talker, shared: Shared, task: dict[str, Any], *, hurried: bool) -
 
 
 def _answer_late(who: Talker, shared: Shared) -> None:
-    """A lease that was lost: its holder reports once another has been given the task."""
+    """A lease that was lost: its holder wakes up and reports when another has been given the task, and before that one does."""
     with shared.lock:
         known = [lease for lease in shared.stale if shared.newest[lease[0]] > lease[1]]
         if known:

@@ -129,7 +129,7 @@ class Scene:
         self.begun = time.monotonic()
         self.notes = folder / "notes"
         self.outside = Outside(folder)
-        environment = {handlers.PLACE: str(self.notes), **({SABOTAGE: str(plan.sabotage)} if plan.sabotage else {})}
+        environment = {handlers.PLACE: str(self.notes), SABOTAGE: str(plan.sabotage or ""), **sabotage.SETTINGS.get(plan.sabotage, {})}
         self.workers = [self._process(Worker, f"worker-{n}", n, {**WORKER, **environment}) for n in range(plan.workers)]
         self.webs = [self._process(Web, f"web-{n}", n, {**WEB, **environment}) for n in range(plan.webs)]
         self.monkey = Monkey(topology, self.workers, self.webs, say)

@@ -27,7 +27,7 @@ def main(arguments: list[str]) -> int:
         print("\n".join(map(str, schedule(asked.seed, asked.minutes * 60))))
         return 0
     if asked.sabotage:
-        plan = Plan(asked.seed, SABOTAGE_SECONDS, faults=False, sabotage=asked.sabotage, workers=2, webs=1)
+        plan = Plan(asked.seed, SABOTAGE_SECONDS, faults=False, sabotage=asked.sabotage, workers=1, webs=1)
     else:
         plan = Plan(asked.seed, asked.minutes * 60)
     report = storm(plan, say=lambda line: print(line, flush=True), keep=asked.keep)

@@ -19,6 +19,7 @@ def check(asks: Sequence[Ask], rows: Rows) -> Iterator[Violation]:
     yield from _messages(of["publish"], rows)
     yield from _tasks(of, rows)
     yield from _external(of, rows)
+    yield from _suspensions(of, rows)
 
 
 def _answered(ask: Ask) -> Iterator[Violation]:
@@ -176,3 +177,31 @@ def _taken_back_early(until: dict[tuple[str, int], datetime], rows: Rows) -> Ite
             if event["kind"] == "external_task_recovered" and event["data"]["lease_number"] == number and event["at"] < expiry:
                 early = (expiry - event["at"]).total_seconds()
                 yield Violation("lease", f"number {number} was taken back {early:.1f} s before it ended for its holder", (task,))
+
+
+# ---- the operator
+
+
+MOVES = ("element_entered", "element_left", "flow_taken", "instance_completed")
+
+
+def _suspensions(of: dict[str, list[Ask]], rows: Rows) -> Iterator[Violation]:
+    """Each that was answered is one event, they take turns, and in between nothing of the case moves."""
+    for what, kind in (("suspend", "instance_suspended"), ("resume", "instance_resumed")):
+        for ask in of[what]:
+            case = ask.about["instance"]
+            many = sum(other.done for other in of[what] if other.about["instance"] == case)
+            events = [event for event in rows.of_instance[case] if event["kind"] == kind]
+            if ask.done and len(events) != many:
+                yield Violation("lost" if len(events) < many else "doubled", f"{many} were told of {kind}, {len(events)} events", (case,))
+    since: dict[str, int] = {}
+    for event in rows.history:
+        root = rows.instances[event["instance_id"]]["root_id"] if event["instance_id"] in rows.instances else None
+        if root is None:
+            continue
+        if event["kind"] == "instance_suspended":
+            since[root] = event["id"]
+        elif event["kind"] == "instance_resumed":
+            since.pop(root, None)
+        elif root in since and event["kind"] in MOVES:
+            yield Violation("doubled", f"{event['kind']} {event['element_id']} while the case was suspended", (event["instance_id"],))

@@ -11,15 +11,23 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
+from uuid import UUID
 
+import psycopg
+
+from engine.commands.outcome import Actor, Rejected
+from engine.commands.suspend import resume_instance, suspend_instance
+from engine.db.session import connect
 from tests.faults.storm.journal import Journal
 from tests.faults.storm.models import TOPIC
-from tests.faults.storm.talk import PRESS, TOKEN, GivenUp, Talker
+from tests.faults.storm.talk import LONGEST, PRESS, TOKEN, GivenUp, Talker
 
 PEOPLE = ("ann", "ben", "cleo")
 PASSWORD = "a long enough sentence for a storm"
 API = "/api/v1"
 DAY = 86400
+OPERATOR = Actor("supervisor", role="operator", display_name="Supervisor")
+LOST = (psycopg.OperationalError, psycopg.InterfaceError)
 
 
 @dataclass
@@ -29,6 +37,7 @@ class Shared:
     receiver: str
     in_flight: int
     running: Callable[[], int]  # cases that have not ended
+    url: Callable[[], str]  # of the database, for what has no place in the API yet
     finishing: threading.Event = field(default_factory=threading.Event)  # nothing new is begun
     ended: threading.Event = field(default_factory=threading.Event)
     lock: threading.Lock = field(default_factory=threading.Lock)
@@ -143,15 +152,51 @@ def _mend(who: Talker, shared: Shared, turn: int) -> bool:
     return bool(found)
 
 
+def _suspend_a_case(who: Talker, shared: Shared, turn: int) -> bool:
+    """The operator stops a case for a moment, and lets it go on."""
+    shared.ended.wait(1)
+    cases = [case for case in who.items(f"{API}/process-instances", status="running", limit=20) if case["parent_id"] is None]
+    if shared.finishing.is_set() or not cases:
+        return False
+    case = who.chance.choice(cases)["id"]
+    if _by_command(who, shared, suspend_instance, "suspend", case):
+        shared.ended.wait(0.5)
+        _by_command(who, shared, resume_instance, "resume", case)
+    return True
+
+
+def _by_command(who: Talker, shared: Shared, command: Any, what: str, case: str) -> bool:
+    """As the API would: again under the same request id, until there is an answer. Whether it was done."""
+    request = f"{who.name}-{who.chance.getrandbits(48):x}"
+    number = who.journal.asking(who.name, what, request, {"instance": case})
+    end = time.monotonic() + LONGEST
+    while time.monotonic() < end:
+        who.journal.sending(number)
+        try:
+            with connect(shared.url()) as conn:
+                outcome = command(conn, UUID(case), actor=OPERATOR, reason="a storm", request_id=request)
+        except LOST:
+            shared.ended.wait(0.2)
+            continue
+        status = outcome.status if isinstance(outcome, Rejected) else 200
+        who.journal.answered(number, status, {"outcome": str(outcome)})
+        return status == 200
+    raise GivenUp(f"{who.name}: no answer to {what} {case} within {LONGEST:g} s")
+
+
 # ---- people: a page, a press; the press again when nobody answered
 
 
 def _work_on_a_task(who: Talker, shared: Shared, turn: int) -> bool:
     tasks = who.items(f"{API}/tasks", limit=20)
+    mine = [task for task in tasks if task["assignee"] == who.name]
     open_ones = [task for task in tasks if task["status"] == "open"]
     others = [task for task in tasks if task["status"] == "claimed" and task["assignee"] != who.name]
     if others and who.chance.random() < 0.15:
         _press(who, "claim", who.chance.choice(others))  # somebody has it: to be told so
+    if mine:  # left lying: its case was suspended, or the page went away
+        _complete(who, who.chance.choice(mine))
+        return True
     if not open_ones:
         return False
     task = open_ones[0] if who.chance.random() < 0.5 else who.chance.choice(open_ones)
@@ -162,11 +207,15 @@ def _work_on_a_task(who: Talker, shared: Shared, turn: int) -> bool:
         return True
     if who.chance.random() < 0.3:
         shared.ended.wait(0.4)  # it lies on the desk, for others to see
+    _complete(who, task)
+    return True
+
+
+def _complete(who: Talker, task: dict[str, Any]) -> None:
     answer = {"approve": "approval", "answer": "reply"}[task["element_id"]]
     press = f"{who.name}-{who.chance.getrandbits(48):x}"
     for _ in range(2 if who.chance.random() < 0.1 else 1):  # a second press of one button, of another tab
         _press(who, "complete", task, press=press, **{answer: f"{who.name} {press}"})
-    return True
 
 
 def _press(who: Talker, what: str, task: dict[str, Any], *, press: str | None = None, **fields: str) -> int:
@@ -242,4 +291,5 @@ STEPS: tuple[tuple[str, Callable[[Talker, Shared, int], bool]], ...] = (
     ("packer-one", _work_outside),
     ("packer-two", _work_outside),
     ("operator", _mend),
+    ("supervisor", _suspend_a_case),
 )

@@ -21,7 +21,7 @@ class Ask:
 
     number: int
     who: str
-    what: str  # start | claim | unclaim | complete | acquire | finish | fail | renew | publish | retry
+    what: str  # start | claim | unclaim | complete | acquire | finish | fail | renew | publish | retry | suspend | resume
     request: str
     about: dict[str, Any]
     sent: list[float] = field(default_factory=list)

@@ -173,5 +173,8 @@ WAYS: Mapping[str, tuple[Way, ...]] = {
         ),
     ),
 }
-# What a fault may add, any number of times, and the checker judges otherwise.
-BY_FAULTS = ("_failed", "_recovered", "_released", "_retried", "task_claimed", "task_unclaimed", "incident_opened", "incident_resolved")
+# What a fault or a person may add, any number of times, and the checker judges otherwise.
+BY_FAULTS = (
+    *("_failed", "_recovered", "_released", "_retried", "task_claimed", "task_unclaimed", "incident_opened", "incident_resolved"),
+    *("instance_suspended", "instance_resumed"),
+)

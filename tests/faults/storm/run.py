@@ -33,6 +33,7 @@ from tests.worker.processes import eventually
 from webapp.auth.passwords import rehash
 
 DRAIN_SECONDS = 180.0  # for all that was begun to end; a storm that needs them all has found something
+SABOTAGED, STILL_SABOTAGED = 20.0, 6.0  # the same for what was broken on purpose: it need not come to an end
 STILL_SECONDS = 45.0  # nothing was written for so long: it will not be
 
 
@@ -94,22 +95,28 @@ class Report:
         ]
 
 
+@contextmanager
+def servers(folder: Path, *, whole: bool) -> Iterator[Topology]:
+    """`whole`: with a standby and PgBouncer."""
+    proxies = Proxies()
+    topology = Topology(folder, proxies)
+    try:
+        topology.start()
+        if whole:
+            topology.add_standby()
+        yield topology
+    finally:
+        topology.stop()
+        proxies.stop()
+
+
 def storm(plan: Plan, *, say: Callable[[str], None] = print, keep: Path | None = None) -> Report:
     """Run it whole. `keep`: a folder for journal and logs, which otherwise go."""
     with tempfile.TemporaryDirectory(prefix="baton-storm-") as made:
         folder = keep or Path(made)
         folder.mkdir(parents=True, exist_ok=True)
-        proxies = Proxies()
-        topology = Topology(folder, proxies)
-        try:
-            topology.start()
-            if plan.faults:
-                topology.add_standby()
-            with stage(plan, topology, folder, say) as scene:
-                return scene.play()
-        finally:
-            topology.stop()
-            proxies.stop()
+        with servers(folder, whole=plan.faults) as topology, stage(plan, topology, folder, say) as scene:
+            return scene.play()
 
 
 @contextmanager
@@ -138,7 +145,7 @@ class Scene:
         with connect(topology.url()) as conn:
             key = self._furnish(conn)
             sabotage.in_the_database(conn, plan.sabotage)
-        shared = Shared(self.outside.url, plan.in_flight, lambda: self.watch.running)
+        shared = Shared(self.outside.url, plan.in_flight, lambda: self.watch.running, topology.url)
         self.driver = Driver([web.address for web in self.webs], self.journal, shared, seed=plan.seed, key=key)
 
     def _process(self, made: Any, name: str, number: int, environment: dict[str, str]) -> Any:
@@ -173,15 +180,16 @@ class Scene:
         self.driver.finish()
         self.monkey.calm()
         self._drain()
-        self._everybody_works()
+        if not self.plan.sabotage:
+            self._everybody_works()
         self.driver.stop()
         self.watch.stop()
         return self._report()
 
     def _drain(self) -> None:
         """Until every case has ended, or nothing is written any more."""
-        end, seen, since = time.monotonic() + DRAIN_SECONDS, -1, time.monotonic()
-        still = STILL_SECONDS if self.plan.faults else STILL_SECONDS / 4
+        end, seen, since = time.monotonic() + (SABOTAGED if self.plan.sabotage else DRAIN_SECONDS), -1, time.monotonic()
+        still = STILL_SECONDS if not self.plan.sabotage else STILL_SABOTAGED
         with psycopg.connect(self.topology.url(), autocommit=True, application_name="storm-watch") as conn:
             while time.monotonic() < end:
                 row = conn.execute(OPEN).fetchone()

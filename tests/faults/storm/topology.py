@@ -85,6 +85,7 @@ class Topology:
         self.folder, self.proxies = folder, proxies
         self.servers = [Server.made()]
         self.primary = self.servers[0]
+        self.database = DATABASE
         self.standby: Server | None = None
         self.pgbouncer: PgBouncer | None = None
 
@@ -118,9 +119,15 @@ class Topology:
         self.primary, self.standby = self.standby, None
         self.back.cut()
 
-    def url(self, database: str = DATABASE) -> str:
+    def fresh(self, name: str) -> None:
+        """Go on with another database: a copy of the first, which must not have been written since."""
+        with psycopg.connect(self.url("postgres"), autocommit=True) as conn:
+            conn.execute(f"CREATE DATABASE {name} TEMPLATE {DATABASE}".encode())
+        self.database = name
+
+    def url(self, database: str | None = None) -> str:
         """The primary itself, past every link."""
-        return self.primary.url(database)
+        return self.primary.url(database or self.database)
 
     def url_at(self, port: int) -> str:
         return self.url().replace(f":{self.primary.port}/", f":{port}/")

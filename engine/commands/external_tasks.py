@@ -24,6 +24,7 @@ from engine.core.values import accept
 from engine.db.acquire import EXTERNAL_TASK, acquire_external, renew_leases
 from engine.db.load import Loaded
 from engine.db.locks import WAIT_FOR_LEASE
+from engine.db.pauses import row_is_paused
 from engine.db.session import cursor_of
 
 T = TypeVar("T")
@@ -300,7 +301,7 @@ def _acquisition_problems(worker_id: str, durations: Mapping[str, float], limit:
 
 # Variables of an inner scope hide those of an outer one; the inputs of the activity hide both. Large collections of the
 # loops around it are left out (S37).
-_BATCH = """
+_BATCH = f"""
 SELECT e.id, e.topic, e.element_id, e.instance_id, e.root_id, d.key, i.business_key,
   (SELECT jsonb_object_agg(v.name, v.value ORDER BY array_position(s.path, v.scope_id)) FROM variable v WHERE v.scope_id = ANY (s.path)
     AND NOT (pg_column_size(v.value) > 8192 AND v.name = ANY (of_loops.names))),
@@ -313,7 +314,8 @@ JOIN scope s ON s.id = t.scope_id
 JOIN process_instance r ON r.id = e.root_id
 CROSS JOIN LATERAL (SELECT ARRAY(
   SELECT jsonb_array_elements_text(b.counters->'over') FROM scope b WHERE b.id = ANY (s.path)) AS names) of_loops
-WHERE e.id = ANY (%(ids)s) AND e.status COLLATE "C" = 'leased' AND e.held = '{}' AND r.mark IS DISTINCT FROM 'cancelling'
+WHERE e.id = ANY (%(ids)s) AND e.status COLLATE "C" = 'leased' AND e.held = '{{}}' AND NOT {row_is_paused("external_task", "e")}
+  AND r.mark IS DISTINCT FROM 'cancelling'
 """
 _KNOWN = (
     "SELECT EXISTS (SELECT FROM external_task WHERE id = %(id)s AND tenant_id = %(tenant_id)s)"

@@ -17,6 +17,7 @@ from engine.commands.transaction import Connection, command, transaction
 from engine.core.effects import InvariantBroken
 from engine.db.acquire import WORK, renew_leases
 from engine.db.locks import EXCLUSIVE, GIVES_UP, TURN
+from engine.db.pauses import row_is_paused
 from engine.db.session import cursor_of
 from engine.db.taken_back import release_by_operator_sql
 from engine.failpoints import commit_point
@@ -154,11 +155,14 @@ def was_released(conn: Connection, lease: Lease) -> bool:
 
 # A cancel is never taken back, so the mark may be read unlocked. Deliveries are still sent, and the cancel's own job goes on.
 _CANCELLING = "'cancelling' FROM process_instance r WHERE r.id = j.root_id AND r.mark = 'cancelling'"
+# A pause may be: who takes it back looks again after a while (baton_free_paused).
+_PAUSED = " || ARRAY(SELECT 'paused' WHERE NOT j.held @> '{{paused}}' AND {paused})"
 _HELD = {
     "job": f"j.held || ARRAY(SELECT {_CANCELLING} AND j.kind <> 'cancel')",
     "external_task": f"j.held || ARRAY(SELECT {_CANCELLING})",
     "delivery": "j.held",
 }
+_HELD = {table: held + _PAUSED.format(paused=row_is_paused(table, "j")) for table, held in _HELD.items()}
 _RELEASE = {
     table: f"""
 WITH leaf AS (

@@ -28,6 +28,8 @@ class Refusal(StrEnum):
     INSTANCE_SUSPENDED = "instance_suspended"  # `by` whom, `at` when, `detail` why
     ALREADY_SUSPENDED = "already_suspended"
     NOT_SUSPENDED = "not_suspended"
+    ALREADY_PAUSED = "already_paused"
+    NOT_PAUSED = "not_paused"
     INSTANCE_CANCELLING = "instance_cancelling"
     CALLED_INSTANCE = "called_instance"  # it ends with its caller; `item_id` is the case
     DEFINITION_SUSPENDED = "definition_suspended"
@@ -163,6 +165,20 @@ class DefinitionResumed:
     key: str
     version: int
     with_cases: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class WorkPaused:
+    """`kind`, `topic`: as asked (engine.commands.pause)."""
+
+    kind: str
+    topic: str
+
+
+@dataclass(frozen=True, slots=True)
+class WorkUnpaused:
+    kind: str
+    topic: str
 
 
 @dataclass(frozen=True, slots=True)

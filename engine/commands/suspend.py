@@ -27,6 +27,7 @@ from engine.commands.outcome import (
     InstanceResumed,
     InstanceSuspended,
     ItemDone,
+    ItemReleased,
     ItemsHeld,
     Lease,
     Refusal,
@@ -92,8 +93,10 @@ def resume_instance(
 
 
 @command
-def hold_step(conn: Connection, lease: Lease, *, most: int = AT_ONCE) -> ItemsHeld | ItemDone | Rejected:
-    """Take one step of a large suspension or resumption, at most `most` items; ItemDone: the last one.
+def hold_step(conn: Connection, lease: Lease, *, most: int = AT_ONCE) -> ItemsHeld | ItemDone | ItemReleased | Rejected:
+    """Take one step of a large suspension or pause, or of taking it back, at most `most` items; ItemDone: the last one.
+
+    ItemReleased: the last one for now, the job looks once more later.
 
     A step that is repeated, or begun again by who took the lease over, finds less to do and is harmless.
     Locks: the root, the job, then items of the case. Refuses: LEASE_LOST.
@@ -102,6 +105,8 @@ def hold_step(conn: Connection, lease: Lease, *, most: int = AT_ONCE) -> ItemsHe
         row = cursor_of(conn).execute(HOLD_STEP, (lease.item_id, lease.number, most)).fetchone()
     if row is None or row[0] is None:
         return landed_or_lost(conn, "hold_step", lease, ("job_completed",), SYSTEM.username)
+    if row[0].get("again"):
+        return ItemReleased(lease.item_id)
     if row[0]["ended"]:
         return ItemDone(lease.item_id, lease.number)
     return ItemsHeld(lease.item_id, row[0]["rows"])

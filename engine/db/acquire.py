@@ -43,7 +43,8 @@ MARGIN = "interval '5 minutes'"  # how long a transaction may stay open after it
 class Work:
     """One table of durable work. `match`: how its index groups items, against a branch (a, b); `pause`: what stops a whole branch.
 
-    Workers serve every tenant at once: of jobs and deliveries a branch is stopped by the tenant '', others' are written held.
+    Workers serve every tenant at once: a pause of the tenant '' stops a branch of jobs or deliveries for all of them, those of other
+    tenants hold their items.
     """
 
     table: str
@@ -55,13 +56,13 @@ class Work:
 JOB = Work(
     "job",
     "j.kind = b.a AND j.topic = b.b",
-    "p.tenant_id = '' AND p.kind = c.a AND p.topic = c.b",
+    "p.tenant_id = '' AND p.kind = c.a AND p.topic IN (c.b, '*')",
     "coalesce(j.lease_seconds, mine.seconds)",
 )
 EXTERNAL_TASK = Work(
     "external_task",
     "j.tenant_id = b.a AND j.topic = b.b",
-    "p.tenant_id = c.a AND p.kind = 'external_task' AND p.topic = c.b",
+    "p.tenant_id = c.a AND p.kind = 'external_task' AND p.topic IN (c.b, '*')",
     "mine.seconds",
 )
 DELIVERY = Work("delivery", "j.kind = b.a", "p.tenant_id = '' AND p.kind = c.a AND p.topic = ''", "mine.seconds")

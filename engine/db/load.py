@@ -20,6 +20,7 @@ from psycopg.types.json import set_json_loads
 from engine.core.snapshot import ExecutionState, InstanceState, OpenSignal, OpenTask, ScopeState, Snapshot, TokenState
 from engine.core.values import Later, Variable, native
 from engine.db import locks, straight
+from engine.db.pauses import row_is_paused
 from engine.db.session import cursor_of
 
 # Documents come back by the thousand. Integers are kept within 64 bits by `engine.core.values`, so nothing is lost.
@@ -213,7 +214,7 @@ class Work:
 # By key, as a guard does (locks.py): the index of leases would be read from end to end.
 _BATCH = f"""
 SELECT l.id, l.kind, l.topic, l.element_id, l.definition_id, l.instance_id, l.root_id, l.tenant_id, l.payload, l.attempts, l.max_attempts,
-       l.lease_number, l.lock_first, l.held,
+       l.lease_number, l.lock_first, CASE WHEN {row_is_paused("job", "l")} THEN l.held || '{{paused}}' ELSE l.held END,
        CASE WHEN l.kind IN ('service', 'timer', 'message') AND l.instance_id IS NOT NULL THEN {straight.document("job", "%(lean)s")} END
 {straight.leaf_and_case("job")} WHERE l.id = ANY (%(ids)s) AND l.status COLLATE "C" = 'leased'
 """

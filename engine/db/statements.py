@@ -27,6 +27,7 @@ from engine.db.locks import (
     START_BY_THROW,
     START_SUBSCRIPTION,
 )
+from engine.db.pauses import is_paused
 
 LIMIT_CHARACTERS, LIMIT_PARAMETERS = 4096, 50
 
@@ -226,18 +227,19 @@ def _both(text: str) -> tuple[str, str]:
     return text.format_map(_ONE), text.format_map(_SEVERAL)
 
 
-# Why a new item may not be taken yet: its case is suspended, or its topic or definition is paused.
-_PAUSED = (
-    "array_remove(ARRAY[%(held)s, CASE WHEN EXISTS (SELECT FROM pause p WHERE p.tenant_id = go.tenant_id AND"
-    " (p.kind = {kind} AND p.topic = {topic} OR p.kind = 'definition' AND p.topic = {key})) THEN 'paused' END], NULL)"
-)
+# Why a new item may not be taken yet: its case is suspended, or somebody paused work like it.
+def _held(kind: str, topic: str, process: str) -> str:
+    paused = is_paused("go.tenant_id", kind, topic, process, "u.element_id")
+    return f"array_remove(ARRAY[%(held)s, CASE WHEN {paused} THEN 'paused' END], NULL)"
+
+
 _ITEMS = {"held_job": ("u.kind", "u.topic"), "held_external": ("'external_task'", "u.topic"), "held_delivery": ("u.kind", "''")}
 _ONE = {
     "case": "go.*",
     "instance": "go.instance_id",
     "process": "%(process_name)s, %(business_key)s",
     "columns": "",
-    **{name: _PAUSED.format(kind=kind, topic=topic, key="%(definition_key)s") for name, (kind, topic) in _ITEMS.items()},
+    **{name: _held(kind, topic, "%(definition_key)s") for name, (kind, topic) in _ITEMS.items()},
 }
 _KEY = "(SELECT d.key FROM process_definition d WHERE d.id = u.definition_id)"
 _SEVERAL = {
@@ -245,7 +247,7 @@ _SEVERAL = {
     "instance": "u.instance_id",
     "process": "u.process_name, u.business_key",
     "columns": ", instance_id uuid, definition_id uuid",
-    **{name: _PAUSED.format(kind=kind, topic=topic, key=_KEY) for name, (kind, topic) in _ITEMS.items()},
+    **{name: _held(kind, topic, _KEY) for name, (kind, topic) in _ITEMS.items()},
 }
 
 _INSTANCES = (

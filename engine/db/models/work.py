@@ -49,6 +49,7 @@ class Job(Base):
         PrimaryKeyConstraint("id", name="pk_job"),
         Index("ix_job_due", "kind", "topic", "level", "available_at", "id", postgresql_where=text("status = 'available' AND held = '{}'")),
         Index("ix_job_failed", "tenant_id", "id", postgresql_where=text("status = 'failed'")),
+        Index("ix_job_held", "id", postgresql_where=text("held <> '{}'")),
         Index("ix_job_instance", "instance_id"),
         Index(
             "ix_job_waiting_turn",
@@ -115,6 +116,7 @@ class ExternalTask(Base):
             postgresql_where=text("status = 'available' AND held = '{}'"),
         ),
         Index("ix_external_task_failed", "tenant_id", "id", postgresql_where=text("status = 'failed'")),
+        Index("ix_external_task_held", "id", postgresql_where=text("held <> '{}'")),
         Index("ix_external_task_instance", "instance_id"),
         Index(
             "ix_external_task_waiting_turn",
@@ -169,6 +171,7 @@ class Delivery(Base):
         PrimaryKeyConstraint("id", name="pk_delivery"),
         Index("ix_delivery_due", "kind", "level", "available_at", "id", postgresql_where=text("status = 'available' AND held = '{}'")),
         Index("ix_delivery_failed", "tenant_id", "id", postgresql_where=text("status = 'failed'")),
+        Index("ix_delivery_held", "id", postgresql_where=text("held <> '{}' AND ended_at IS NULL")),
         Index("ix_delivery_instance", "instance_id"),
         Index("ix_delivery_lease", "lease_expires_at", "id", postgresql_where=text("status = 'leased'")),
         {"postgresql_with": {"fillfactor": 90, "autovacuum_vacuum_scale_factor": 0.01, "autovacuum_vacuum_cost_delay": 0}},

@@ -3,7 +3,7 @@
 -- again, ends this job, because another one is at it. A step that finds less than `most` is the last; a suspension is then complete.
 -- Locks the root and then the job, compares the lease, and only then changes the items.
 -- Returns {"rows": how many, "ended": whether that was the last step}; NULL: the lease was lost, and nothing changed.
--- The suspension of a version goes on case by case (baton_hold_next_case).
+-- The suspension of a version goes on case by case (baton_hold_next_case); what a pause holds belongs to no one case.
 CREATE OR REPLACE FUNCTION baton_hold_step(of_job uuid, leased_under bigint, most integer) RETURNS json
 LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
@@ -17,6 +17,10 @@ BEGIN
   SELECT j.root_id, j.payload INTO of_root, told FROM job j WHERE j.id = of_job;
   IF told->>'what' IN ('hold_cases', 'free_cases') THEN
     RETURN baton_hold_next_case(of_job, leased_under, most);
+  ELSIF told->>'what' = 'hold_paused' THEN
+    RETURN baton_hold_paused(of_job, leased_under, most);
+  ELSIF told->>'what' = 'free_paused' THEN
+    RETURN baton_free_paused(of_job, leased_under, most);
   END IF;
   PERFORM 1 FROM process_instance r WHERE r.id = of_root FOR NO KEY UPDATE;
   SELECT j.payload INTO told FROM job j

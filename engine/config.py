@@ -113,6 +113,18 @@ def _modules(text: str) -> tuple[str, ...]:
     return names
 
 
+def _slots_by_name(text: str) -> tuple[tuple[str, int], ...]:
+    found: dict[str, int] = {}
+    for part in (part.strip() for part in text.split(",")):
+        name, _, count = part.partition("=")
+        if not re.fullmatch(r"[\w.-]+", name.strip()) or not re.fullmatch(r"[0-9]{1,2}", count.strip()) or not 1 <= int(count) <= 64:
+            raise ValueError("kinds of work, each with 1 to 64 slots, like report.build=1,timer=2")
+        if name.strip() in found:
+            raise ValueError(f"each kind once, not {name.strip()} twice")
+        found[name.strip()] = int(count)
+    return tuple(found.items())
+
+
 def _networks(text: str) -> tuple[Network, ...]:
     try:
         return tuple(ip_network(part.strip()) for part in text.split(",") if part.strip())
@@ -204,13 +216,27 @@ class Settings:
 
     # ---- worker
     worker_slots: int = variable(
-        "BATON_WORKER_SLOTS", 4, _whole(1, 200), "Timers, messages and inline handlers that one worker runs at a time."
+        "BATON_WORKER_SLOTS",
+        4,
+        _whole(1, 200),
+        "Timers, messages and inline handlers that one worker runs at a time; inline handlers half of them at most.",
     )
     handler_processes: int = variable(
         "BATON_HANDLER_PROCESSES", 4, _whole(1, 64), "Handlers that one worker runs at a time, each in a child process."
     )
     delivery_slots: int = variable(
-        "BATON_DELIVERY_SLOTS", 2, _whole(1, 64), "Outbox deliveries that one worker sends at a time. Its connections: these three and 5."
+        "BATON_DELIVERY_SLOTS",
+        2,
+        _whole(1, 64),
+        "Outbox deliveries that one worker sends at a time. Its connections: these three, BATON_KIND_SLOTS and 5.",
+    )
+    kind_slots: tuple[tuple[str, int], ...] = variable(
+        "BATON_KIND_SLOTS",
+        (),
+        _slots_by_name,
+        "Slots of their own for kinds of work, e.g. `report.build=1,timer=2`: names of handlers, `timer`, `continue`, `message`, `http`,"
+        " `mail` … A kind has no more than these, and no other kind waits for it. They come on top of the three above.",
+        shown="none",
     )
     handlers: tuple[str, ...] = variable(
         "BATON_HANDLERS", (), _modules, "Modules with `@handler` functions, separated by commas.", shown="the shipped ones only"

@@ -35,14 +35,14 @@ BOOT = "import json, sys; sys.path[:] = json.loads(sys.argv[1]); from worker.chi
 
 
 class Children:
-    """At most `settings.handler_processes` children. Threads that call `run` must live as long as the children shall."""
+    """At most `count` children, else `settings.handler_processes`. Threads that call `run` must live as long as the children shall."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, *, count: int | None = None) -> None:
         # What a handler could read in its own process is what it is meant to see.
         self._settings = replace(settings, database_url=None, secret_key=None, mail_password=None, metrics_token=None)
         # The one used last is used first: no more processes are started than run at once.
         self._idle: queue.LifoQueue[Child] = queue.LifoQueue()
-        self._all = [Child(self._settings) for _ in range(settings.handler_processes)]
+        self._all = [Child(self._settings) for _ in range(settings.handler_processes if count is None else count)]
         for child in self._all:
             self._idle.put(child)
 

@@ -3,7 +3,7 @@
     run(settings)   blocks until SIGTERM or SIGINT, then drains
 
 Threads: `acquirer`, `renewals` and `pulse` (heartbeat, recovery), each on a connection of its own; upkeep's; and a thread
-for every slot, on a connection of its own once it reports. In all: slots + handler processes + delivery slots + 5.
+for every slot, on a connection of its own once it reports. In all: the slots of all lanes (worker/lanes.py) + 5.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ from worker.acquirer import Acquirer, Lane
 from worker.children import STOP_SECONDS, Children
 from worker.database import Database
 from worker.handlers import Handler, load_handlers
+from worker.lanes import plan, unknown
 from worker.pulse import Pulse
 from worker.renewals import Renewals
 from worker.runner import Item, Runner
@@ -38,9 +39,6 @@ from worker.slots import Slots
 from worker.upkeep import Upkeep
 
 logger = logging.getLogger("baton.worker")
-
-THROWN = (("throw", "signal"), ("throw", "message"), ("signal", ""))
-ENGINE_JOBS = (("cancel", ""), ("continue", ""), ("hold", ""), ("message", ""), ("start_timer", ""), ("timer", ""), *THROWN)
 
 LAST_REPORTS_SECONDS = 5.0  # after everything was told to stop: time for what is being reported
 
@@ -84,7 +82,8 @@ class Worker:
             stopping=self._abandoned,
             idle_seconds=max(0.5, settings.lease_seconds / 2),
         )
-        self._children = Children(settings)
+        self._plans = plan(settings, self._handlers)
+        self._children = Children(settings, count=sum(each.slots for each in self._plans if each.children))
         self._renewals = Renewals(self._renewal_database(), lease_seconds=settings.lease_seconds)
         self._runner = Runner(settings, self._database, self._renewals, self._handlers, self._children)
         self._lanes = self._make_lanes()
@@ -118,15 +117,9 @@ class Worker:
         )
 
     def _make_lanes(self) -> list[Lane]:
-        settings = self._settings
-        inline = tuple(("service", name) for name, handler in self._handlers.items() if handler.inline)
-        in_children = tuple(("service", name) for name, handler in self._handlers.items() if not handler.inline)
-        outbox = (("http", ""), *((("mail", ""),) if settings.mail_server else ()))
-        return [
-            Lane("handlers", self._slots("handlers", settings.handler_processes), in_children),
-            Lane("engine", self._slots("engine", settings.worker_slots), (*ENGINE_JOBS, *inline)),
-            Lane("outbox", self._slots("outbox", settings.delivery_slots), outbox, deliveries=True),
-        ]
+        for name in unknown(self._settings, self._plans):
+            logger.warning(line("kind_slots_unused", name=name))
+        return [Lane(each.name, self._slots(each.name, each.slots), each.kinds, each.deliveries) for each in self._plans]
 
     def _slots(self, name: str, count: int) -> Slots[Item]:
         return Slots(name, count, run=self._runner.run, freed=lambda: self._acquirer.wake())

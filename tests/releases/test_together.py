@@ -121,7 +121,7 @@ def _people_go_from_one_to_the_other(old: WebProcess, new: WebProcess) -> None:
 def test_F41_the_previous_release_leaves_alone_what_only_this_one_knows(stage: Stage, previous: Release):
     THIS.baton("migrate", DATABASE_URL=stage.url)
     known = {tuple(pair) for pair in previous.says("ENGINE_JOBS", "worker.main")}
-    new = [tuple(pair) for pair in THIS.says("ENGINE_JOBS", "worker.main") if tuple(pair) not in known]
+    new = [tuple(pair) for pair in THIS.says("ENGINE_JOBS", "worker.lanes") if tuple(pair) not in known]
     with connect(stage.url) as conn:
         conn.execute("ALTER TABLE job DROP CONSTRAINT ck_job_kind")
         conn.execute("ALTER TABLE job DROP CONSTRAINT ck_job_case")

@@ -4,7 +4,7 @@
 PY := .venv/bin/python
 ARGS ?=
 .DEFAULT_GOAL := help
-.PHONY: help up drive test check conformance corpus mutants faults model bench dist lock runtime dev clean
+.PHONY: help up drive test check conformance corpus mutants faults model injected bench dist lock runtime dev clean
 
 help: ## this list
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' Makefile
@@ -41,6 +41,10 @@ faults: dev ## a storm: mixed traffic while all of it is killed, cut, restarted 
 
 model: dev ## every state of durable work's life: what holds, and a counterexample for each other set of rules
 	@exec $(PY) -m tests.lease_model
+
+injected: dev ## the engine's tests while connections are lost, commits stay unanswered and statements fail (SEED=1 KINDS='lost before,delay')
+	@BATON_INJECT="$(or $(SEED),1)" BATON_INJECT_KINDS="$(KINDS)" exec $(PY) -m pytest -q -p tests.no_skips -p tests.injected.plugin \
+	$(or $(ARGS),tests/commands tests/db tests/races tests/scenarios_db tests/traces tests/engine)
 
 bench: dev ## measure (ARGS='engine --json')
 	@exec $(PY) -m cli.main bench $(ARGS)

@@ -15,7 +15,7 @@ import orjson
 from psycopg import errors
 
 from engine.commands.audit import Audit, note
-from engine.commands.jobs import landed_or_lost
+from engine.commands.jobs import Outcome, landed_or_lost
 from engine.commands.may import InstanceView, instance_visible, may, may_params
 from engine.commands.outcome import SYSTEM, Actor, CaseShrunk, FieldProblem, InstanceCancelled, ItemDone, Lease, Refusal, Rejected
 from engine.commands.requests import WRITE_REQUEST, Request, encode, is_repeat, recorded, request_for
@@ -165,7 +165,7 @@ def _mark(conn: Connection, root_id: UUID, actor: Actor, reason: str, request: R
 
 
 @command
-def cancel_some(conn: Connection, lease: Lease, *, most: int = STEP_ROWS) -> CaseShrunk | ItemDone | Rejected:
+def cancel_some(conn: Connection, lease: Lease, *, most: int = STEP_ROWS) -> CaseShrunk | Outcome:
     """Take one step of a large cancel, at most `most` rows; ItemDone: the last one, the case has ended.
 
     A step that is repeated, or begun again by who took the lease over, finds less to do and is harmless.

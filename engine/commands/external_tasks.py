@@ -13,6 +13,8 @@ from datetime import datetime
 from typing import Any, TypeVar
 from uuid import UUID
 
+import psycopg
+
 from engine.commands.jobs import Outcome, end_item, event_detail, fail_or_lost, throw_error, token_of
 from engine.commands.leases import release_item, was_released
 from engine.commands.may import may
@@ -78,7 +80,13 @@ def acquire_external_tasks(
     leased = acquire_external(conn, tenant_id=actor.tenant_id, owner=worker_id, topics=durations, limit=limit)
     if not leased:
         return []
-    rows = cursor_of(conn).execute(_BATCH, {"ids": [lease.item_id for lease in leased]}).fetchall()
+    try:
+        rows = cursor_of(conn).execute(_BATCH, {"ids": [lease.item_id for lease in leased]}).fetchall()
+    except psycopg.Error:
+        # Nobody will hear of these leases (a timeout, say): back they go unspent, unless the connection is gone as well.
+        for lease in leased if not conn.closed else ():
+            release_item(conn, Lease(lease.kind, lease.item_id, lease.number, worker_id), "engine")
+        raise
     tasks = {row[0]: _task(row) for row in rows}
     for lease in leased:
         if lease.item_id not in tasks:  # held between the two statements goes back unspent; cancelled is gone

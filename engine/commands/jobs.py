@@ -13,7 +13,7 @@ from typing import Any
 from psycopg import errors
 
 from engine.commands.failure import fail_item
-from engine.commands.landed import failed_before
+from engine.commands.landed import ended_before, failed_before
 from engine.commands.outcome import SYSTEM, ItemDone, ItemFailed, Lease, Refusal, Rejected
 from engine.commands.requests import Request, refuse
 from engine.commands.step import Step, Taken, marked, take
@@ -26,10 +26,7 @@ from engine.db.session import cursor_of
 
 Outcome = ItemDone | ItemFailed | Rejected
 
-_LANDED = (
-    "SELECT instance_id, at FROM history WHERE item_id = %s AND kind = ANY (%s) AND (data->>'lease_number')::bigint = %s"
-    " ORDER BY id DESC LIMIT 1"
-)
+UNFIT = ("unsupported",)  # what any step may end as, without asking whoever holds the lease: kinds of its incident
 
 
 @command
@@ -112,7 +109,7 @@ def continue_loop(conn: Connection, lease: Lease) -> Outcome:
         return Continued(token_of(loaded), event_detail(loaded, lease))
 
     try:
-        return end_item(conn, "continue_loop", lease, trigger, landed=("job_completed",), lock_first=True)
+        return end_item(conn, "continue_loop", lease, trigger, landed=("job_completed",), unfit=(*UNFIT, "expression"), lock_first=True)
     except CannotContinue as error:
         return fail_or_lost(conn, "continue_loop", lease, error=str(error), final=True, kind="expression")
 
@@ -140,13 +137,15 @@ def end_item(
     trigger: Callable[[Loaded], Trigger],
     *,
     landed: tuple[str, ...],
+    unfit: tuple[str, ...] = UNFIT,
     actor: str = SYSTEM.username,
     whole: bool = False,
     lock_first: bool = False,
     tenant_id: str | None = None,
     request: Request | None = None,
 ) -> Outcome:
-    """End a leased job or external task with what `trigger` says. `landed`: the events that prove that it ended so before.
+    """End a leased job or external task with what `trigger` says. `landed`: the events that prove that it ended so before,
+    `unfit`: kinds of the incidents that prove that it was failed for this very reason.
 
     `tenant_id`: of whoever asks; an item of another tenant is not there.
     """
@@ -166,7 +165,7 @@ def end_item(
         case Taken() as taken:
             return ItemDone(lease.item_id, lease.number, taken.loaded.snapshot.instance_id if taken.loaded.snapshot else None)
         case Rejected(refusal=Refusal.LEASE_LOST):
-            return landed_or_lost(conn, name, lease, landed, actor, request)
+            return landed_or_lost(conn, name, lease, landed, actor, request, unfit=unfit)
         case Rejected(refusal=Refusal.UNSUPPORTED) as rejected:
             return fail_or_lost(conn, name, lease, error=rejected.detail, final=True, kind="unsupported", actor=actor)
         case Rejected() as rejected:
@@ -201,7 +200,10 @@ def throw_error(
         return ErrorThrown(token_of(loaded), code, message, accepted, event_detail(loaded, lease))
 
     try:
-        return end_item(conn, name, lease, trigger, landed=("error_caught",), actor=actor, tenant_id=tenant_id, request=request)
+        unfit = (*UNFIT, "uncaught_error")
+        return end_item(
+            conn, name, lease, trigger, landed=("error_caught",), unfit=unfit, actor=actor, tenant_id=tenant_id, request=request
+        )
     except NoHandlerForError as error:
         return fail_or_lost(conn, name, lease, error=str(error), final=True, kind="uncaught_error", actor=actor)
 
@@ -239,14 +241,20 @@ def found(loaded: Loaded | None, lease: Lease) -> str:
 
 
 def landed_or_lost(
-    conn: Connection, name: str, lease: Lease, landed: tuple[str, ...], actor: str, request: Request | None = None
-) -> ItemDone | Rejected:
+    conn: Connection,
+    name: str,
+    lease: Lease,
+    landed: tuple[str, ...],
+    actor: str,
+    request: Request | None = None,
+    *,
+    unfit: tuple[str, ...] = UNFIT,
+) -> Outcome:
     """A late completion: it is answered by history, and what had not landed is counted as refused (R10)."""
-    row = cursor_of(conn).execute(_LANDED, (lease.item_id, list(landed), lease.number)).fetchone() if landed else None
-    if row is not None:
-        return ItemDone(lease.item_id, lease.number, row[0], repeated=True)
+    if (before := ended_before(conn, lease, landed, unfit)) is not None:
+        return before
     text = f"{lease.kind} {lease.item_id}: expected leased under number {lease.number}, found it taken back, ended or given to another"
-    refused: ItemDone | Rejected = refuse(conn, name, actor, "", Rejected(Refusal.LEASE_LOST, text, item_id=lease.item_id), request)
+    refused: Outcome = refuse(conn, name, actor, "", Rejected(Refusal.LEASE_LOST, text, item_id=lease.item_id), request)
     return refused
 
 

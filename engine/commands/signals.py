@@ -110,7 +110,7 @@ _THROW = (
 
 
 @command
-def spread_signal(conn: Connection, lease: Lease) -> SignalSpread | ItemDone | Rejected:
+def spread_signal(conn: Connection, lease: Lease) -> SignalSpread | Outcome:
     """Write the delivery jobs of the next receivers of a thrown signal; ItemDone: all have theirs.
 
     Locks: the job. Refuses: LEASE_LOST.

@@ -8,8 +8,10 @@ from uuid import UUID
 
 import psycopg
 import pytest
+from psycopg import errors
 
 from engine.bpmn.definition import ProcessDefinition
+from engine.commands import external_tasks
 from engine.commands.external_tasks import (
     LeasedTask,
     acquire_external_tasks,
@@ -58,6 +60,19 @@ def test_a_client_is_given_the_variables_and_inputs_of_its_task(conn: Connection
     assert task.variables == {"net": 21, "who": "Ada", "amount": 42}
     assert (task.topic, task.element_id, task.business_key, task.attempts, task.lease_number) == ("score", "work", "order-7", 1, 1)
     assert acquire_external_tasks(conn, actor=OP, worker_id="client-2", topics=["score"]) == []
+
+
+def test_R5_tasks_that_were_leased_and_could_not_be_read_are_free_again_with_their_attempt(
+    conn: Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(external_tasks, "_BATCH", "SELECT pg_sleep(30), %(ids)s::uuid[]")
+        conn.execute("SET statement_timeout = '20ms'")
+        with pytest.raises(errors.QueryCanceled):
+            take(conn)
+        conn.execute("SET statement_timeout = 0")
+    assert take(conn).attempts == 1
+    assert rows.one(conn, "SELECT count(*) FROM history WHERE kind = 'external_task_released' AND actor = 'engine'") == 1
 
 
 def test_completing_moves_the_case_and_the_history_keeps_the_lease(conn: Connection) -> None:
@@ -134,6 +149,7 @@ def test_a_bpmn_error_that_nothing_catches_is_an_incident(conn: Connection) -> N
     failed = throw_external_error(conn, task.id, actor=OP, lease_number=1, code="E", message="no ink")
     assert isinstance(failed, ItemFailed)
     assert (failed.status, rows.one(conn, "SELECT kind FROM incident")) == ("failed", "uncaught_error")
+    assert throw_external_error(conn, task.id, actor=OP, lease_number=1, code="E", message="no ink") == failed
 
 
 def test_a_failure_waits_as_asked_and_the_last_one_is_an_incident(conn: Connection, clock: Clock) -> None:

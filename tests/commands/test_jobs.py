@@ -157,12 +157,15 @@ def test_an_error_that_is_caught_goes_on_at_its_boundary_event(conn: psycopg.Con
     assert isinstance(again, ItemDone) and again.repeated
 
 
-def test_an_error_that_nothing_catches_fails_the_job_for_good_at_once(conn: psycopg.Connection) -> None:
+def test_R6_an_error_that_nothing_catches_fails_the_job_for_good_at_once_and_says_so_when_asked_again(conn: psycopg.Connection) -> None:
     case, lease = leased(conn, max_attempts=5)
     failed = throw_job_error(conn, lease, code="DECLINED", message="no funds", variables={})
     assert isinstance(failed, ItemFailed) and (failed.status, failed.attempts) == ("failed", 1)
     assert one(conn, "SELECT kind FROM incident WHERE job_id = %s", lease.item_id) == "uncaught_error"
     assert places(conn, case.instance_id) == [("score", "waiting")]
+    assert throw_job_error(conn, lease, code="DECLINED", message="no funds", variables={}) == failed
+    late = complete_job(conn, lease, variables={})
+    assert isinstance(late, Rejected) and late.refusal is Refusal.LEASE_LOST
 
 
 def test_S6_the_loser_of_an_event_based_gateway_is_withdrawn(conn: psycopg.Connection, clock: Clock) -> None:

@@ -131,7 +131,8 @@ def test_S48_a_job_of_a_refused_version_fails_with_an_incident_and_is_not_tried_
     started(conn)
     keep(key, DefinitionRefused("model version 1", (Problem("score", 3, "a scriptTask", "a supported element"),)))
     (lease,) = acquired(conn)
-    complete_job(conn, lease, variables={})
+    failed = complete_job(conn, lease, variables={})
+    assert complete_job(conn, lease, variables={}) == failed
     assert conn.execute("SELECT j.status, i.kind FROM job j JOIN incident i ON i.job_id = j.id").fetchall() == [("failed", "unsupported")]
 
 

@@ -30,7 +30,6 @@ class Contender:
 
     def __init__(self, url: str, act: Act, name: str = "contender") -> None:
         self.conn = connect(url, application_name=name)
-        self.pid = self.conn.info.backend_pid
         self._act, self._outcome, self._error = act, None, None
         self._thread = threading.Thread(target=self._run, daemon=True)
         self._thread.start()
@@ -40,6 +39,11 @@ class Contender:
             self._outcome = self._act(self.conn)
         except BaseException as error:
             self._error = error
+
+    @property
+    def pid(self) -> int:
+        # Another one after a fault that was injected (tests/injected), and none for a moment before.
+        return 0 if self.conn.closed else self.conn.info.backend_pid
 
     @property
     def done(self) -> bool:

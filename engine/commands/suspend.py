@@ -18,7 +18,7 @@ import orjson
 from psycopg import errors
 
 from engine.commands.audit import Audit, note
-from engine.commands.jobs import landed_or_lost
+from engine.commands.jobs import Outcome, landed_or_lost
 from engine.commands.may import InstanceView, instance_visible, may, may_params
 from engine.commands.outcome import (
     SYSTEM,
@@ -93,7 +93,7 @@ def resume_instance(
 
 
 @command
-def hold_step(conn: Connection, lease: Lease, *, most: int = AT_ONCE) -> ItemsHeld | ItemDone | ItemReleased | Rejected:
+def hold_step(conn: Connection, lease: Lease, *, most: int = AT_ONCE) -> ItemsHeld | ItemReleased | Outcome:
     """Take one step of a large suspension or pause, or of taking it back, at most `most` items; ItemDone: the last one.
 
     ItemReleased: the last one for now, the job looks once more later.

@@ -10,7 +10,6 @@ so it is never written the optimistic way. The request row is the last member, w
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import NamedTuple
 
 from engine.db.locks import (
     CALLING_ROOT,
@@ -27,51 +26,22 @@ from engine.db.locks import (
     START_BY_THROW,
     START_SUBSCRIPTION,
 )
+from engine.db.mix import Mix
 from engine.db.pauses import is_paused
+from engine.db.single_rows import single_row
 
 LIMIT_CHARACTERS, LIMIT_PARAMETERS = 4096, 50
 
 
-class Mix(NamedTuple):
-    """Which members a writing statement has. `leaf`: a key of locks.LEAF, or start | start_newest | start_by_job.
-
-    A tuple, because each write makes one, hashes it and compares it to find its statement.
-    """
-
-    leaf: str
-    ended: bool = False
-    calls: bool = False  # instances begin that are called, under the locks of their definitions
-    returns: bool = False  # called instances end
-    several: bool = False  # rows of more than one instance; they say of which
-    scopes: bool = False
-    gone_scopes: bool = False
-    counters: bool = False
-    tokens: bool = False
-    moved: int = 0  # 0, 1, or 2 for several
-    gone_tokens: bool = False
-    remember: bool = False  # a new or moved token has a memory
-    memories: bool = False  # that of tokens which stay
-    variables: bool = False
-    tasks: bool = False
-    cancelled: bool = False
-    jobs: bool = False
-    external_tasks: bool = False
-    exclusive: bool = False  # some of those are
-    subscriptions: bool = False
-    gone_subscriptions: bool = False
-    deliveries: bool = False
-    throws: bool = False
-    fires: bool = False  # an occurrence of a schedule
-    incidents: bool = False
-    resolved: bool = False
-    executions: bool = False
-    moved_executions: bool = False
-    handed_over: bool = False
-    gone_executions: bool = False
-    forgets: bool = False  # ends an instance that may have executions
-    keys_later: bool = False  # the caller takes the keys together with a message, or after the next turn
-    alone: bool = False  # what starts is alone for its key (locks.GATHERED)
-    request: str = ""  # the request member's text, from engine.commands.requests; empty: none
+@lru_cache(maxsize=512)
+def fitting(mix: Mix) -> Mix:
+    """The mix with as many rows as fit in the one statement as parameters; documents take longer, but less text."""
+    for name in ("jobs", "tasks", "scopes", "tokens", "variables"):
+        if len(writing_statements(mix)) == 1:
+            break
+        if getattr(mix, name) == 1:
+            mix = mix._replace(**{name: 2})  # type: ignore[arg-type]  # all five are numbers
+    return mix
 
 
 @lru_cache(maxsize=512)
@@ -170,21 +140,21 @@ _BUMPED = "bumped AS (UPDATE process_instance p SET revision = revision + 1{} FR
 _ENDING = ", status = %(ended)s, mark = NULL, ended_at = go.at, ended_by = %(actor)s, final_variables = %(final)s::jsonb"
 
 
-def _first_members(mix: Mix) -> list[tuple[bool, str]]:
+def _first_members(mix: Mix) -> list[tuple[object, str]]:
     """What others hang from by foreign key, what must be seen to be done, and the subscriptions, whose keys come last."""
     at = int(mix.several)
     return [
         (mix.calls, _INSTANCES),
         (mix.returns, _RETURNED),
-        (mix.scopes, _SCOPES[at]),
+        (mix.scopes, _SCOPES[_form(mix, mix.scopes)]),
         (mix.counters, _COUNTERS),
         (mix.gone_scopes, "unscoped AS (DELETE FROM scope s USING go WHERE s.id = ANY (%(gone_scopes)s))"),
-        (mix.tokens, (_TOKENS_WITH_MEMORY if mix.remember else _TOKENS)[at]),
+        (mix.tokens, (_TOKENS_WITH_MEMORY if mix.remember else _TOKENS)[_form(mix, mix.tokens)]),
         (mix.moved == 1, _MOVED_ONE),
         (mix.moved == 2, _MOVED_MANY if not mix.remember else _MOVED_WITH_MEMORY),
         (mix.memories, _MEMORIES),
         (mix.gone_tokens, "gone AS (DELETE FROM token t USING go WHERE t.id = ANY (%(gone_tokens)s))"),
-        (mix.variables and not mix.several, _VARIABLES),
+        (mix.variables and not mix.several, _variables(mix)),
         (mix.cancelled, _WITHDRAWN),
         (mix.cancelled or mix.leaf == "user_task", _UNLISTED),
         (mix.gone_subscriptions, "unsubscribed AS (DELETE FROM subscription s USING go WHERE s.id = ANY (%(gone_subscriptions)s))"),
@@ -193,13 +163,14 @@ def _first_members(mix: Mix) -> list[tuple[bool, str]]:
     ]
 
 
-def _other_members(mix: Mix) -> list[tuple[bool, str]]:
+def _other_members(mix: Mix) -> list[tuple[object, str]]:
     at = int(mix.several)
     return [
-        (mix.variables and mix.several, _VARIABLES),  # these texts are longer
+        (mix.variables and mix.several, _variables(mix)),  # these texts are longer
         (mix.several, _HISTORY[at]),
-        (mix.tasks, f"{_TASKS[at]},\n{_ENTRIES}"),
-        (mix.jobs, (_JOBS_IN_TURN if mix.exclusive else _JOBS)[at]),
+        (mix.tasks, _TASKS[_form(mix, mix.tasks)]),
+        (mix.entries, _ENTRIES),
+        (mix.jobs, (_JOBS_IN_TURN if mix.exclusive else _JOBS)[_form(mix, mix.jobs)]),
         (mix.resolved, "resolved AS (DELETE FROM incident i USING go WHERE i.token_id = ANY (%(resolved)s))"),
         (mix.incidents, _INCIDENTS[at]),
         (mix.external_tasks, (_EXTERNAL_TASKS_IN_TURN if mix.exclusive else _EXTERNAL_TASKS)[at]),
@@ -225,6 +196,16 @@ def _rows(table: str, name: str) -> str:
 def _both(text: str) -> tuple[str, str]:
     """A member for rows of one instance, that of `go`, and for rows that say which is theirs. `{name}`: a key of these."""
     return text.format_map(_ONE), text.format_map(_SEVERAL)
+
+
+def _three(text: str, rows: str, alone: str, end: str = ")") -> tuple[str, str, str]:
+    """The same, and for a row alone of its kind. `rows`: where the rows of a document come from; `alone`: the kind of row."""
+    return *_both(text + rows + end), (text + single_row(alone) + end).format_map(_ONE)
+
+
+def _form(mix: Mix, number: int) -> int:
+    """Which of the three a mix takes that has 1 or more of the rows."""
+    return 1 if mix.several else 2 if number == 1 else 0
 
 
 # Why a new item may not be taken yet: its case is suspended, or somebody paused work like it.
@@ -263,14 +244,18 @@ _RETURNED = (
     " final_variables = u.final_variables " + _rows("process_instance", "ended_instances") + " WHERE p.id = u.id)"
 )
 
-_SCOPES = _both(
+_SCOPES = _three(
     "scopes AS (INSERT INTO scope (id, instance_id, parent_id, token_id, element_id, path, counters)"
-    " SELECT u.id, {instance}, u.parent_id, u.token_id, u.element_id, u.path, u.counters " + _rows("scope", "scopes") + ")"
+    " SELECT u.id, {instance}, u.parent_id, u.token_id, u.element_id, u.path, u.counters ",
+    _rows("scope", "scopes"),
+    "scope",
 )
 _COUNTERS = "counted AS (UPDATE scope s SET counters = u.counters " + _rows("scope", "counters") + " WHERE s.id = u.id)"
-_TOKENS = _both(
+_TOKENS = _three(
     "tokens AS (INSERT INTO token (id, instance_id, root_id, scope_id, element_id, flow_id, status, arrived_at)"
-    " SELECT u.id, {instance}, go.root_id, u.scope_id, u.element_id, u.flow_id, u.status, go.at " + _rows("token", "tokens") + ")"
+    " SELECT u.id, {instance}, go.root_id, u.scope_id, u.element_id, u.flow_id, u.status, go.at ",
+    _rows("token", "tokens"),
+    "token",
 )
 _MOVED_ONE = (
     "moved AS (UPDATE token t SET element_id = %(to_element)s, flow_id = %(to_flow)s, status = %(to_status)s,"
@@ -285,12 +270,16 @@ _MOVED_MANY = (
 _TOKENS_WITH_MEMORY = [text.replace("arrived_at)", "arrived_at, memory)").replace("go.at FROM", "go.at, u.memory FROM") for text in _TOKENS]
 _MOVED_WITH_MEMORY = _MOVED_MANY.replace("arrived_at = go.at", "arrived_at = go.at, memory = u.memory")
 _MEMORIES = "remembered AS (UPDATE token t SET memory = u.memory " + _rows("token", "memories") + " WHERE t.id = u.id)"
-# A JSON null arrives as an SQL NULL.
-_VARIABLES = (
-    "variables AS (INSERT INTO variable (scope_id, name, type, value) SELECT u.scope_id, u.name, u.type, coalesce(u.value, 'null') "
-    + _rows("variable", "variables")
-    + " ON CONFLICT (scope_id, name) DO UPDATE SET type = excluded.type, value = excluded.value, revision = variable.revision + 1)"
-)
+_SET = "variables AS (INSERT INTO variable (scope_id, name, type, value) SELECT "
+_VARIABLES = f"{_SET}(e->>0)::uuid, e->>1, e->>2, e->3 FROM go, jsonb_array_elements(%(variables)s) e"
+_VARIABLE = f"{_SET}u.scope_id, u.name, u.type, u.value {single_row('variable')}"
+_OR_AGAIN = " ON CONFLICT (scope_id, name) DO UPDATE SET type = excluded.type, value = excluded.value, revision = variable.revision + 1"
+
+
+def _variables(mix: Mix) -> str:
+    return (_VARIABLE if mix.variables == 1 else _VARIABLES) + ("" if mix.fresh else _OR_AGAIN) + ")"
+
+
 _WITHDRAWN = (
     "withdrawn AS (UPDATE user_task t SET status = 'cancelled', ended_at = go.at, ended_by = %(withdrawn_by)s, token_id = NULL,"
     " version = version + 1 FROM go WHERE t.id = ANY (%(cancelled)s) AND t.status IN ('open', 'claimed') RETURNING t.id)"
@@ -302,32 +291,35 @@ _SUBSCRIPTIONS = _both(
     + _rows("subscription", "subscriptions")
     + ")"
 )
-_HISTORY = _both(
-    f"noted AS (INSERT INTO history ({CASE}, at, kind, element_id, actor, item_id, data)"
-    " SELECT {case}, u.kind, u.element_id, u.actor, u.item_id, u.data " + _rows("history", "history") + ")"
+# Of one instance: kind, element, actor, item and data by their places, for the rows are many.
+_NOTED = f"noted AS (INSERT INTO history ({CASE}, at, kind, element_id, actor, item_id, data) SELECT "
+_HISTORY = (
+    f"{_NOTED}go.*, e->>0, e->>1, e->>2, (e->>3)::uuid, e->4 FROM go, jsonb_array_elements(%(history)s) e)",
+    (f"{_NOTED}{{case}}, u.kind, u.element_id, u.actor, u.item_id, u.data " + _rows("history", "history") + ")").format_map(_SEVERAL),
 )
-_TASKS = _both(
+_TASKS = _three(
     f"tasks AS (INSERT INTO user_task (id, {CASE}, created_at, token_id, element_id, name, sort_key, process_name, business_key, about,"
     " status, assignee, assigned_at, assigned_by, candidate_users, candidate_groups, priority, due_at, follow_up_at)"
     " SELECT u.id, {case}, u.token_id, u.element_id, u.name, u.sort_key, {process}, u.about,"
     " CASE WHEN u.assignee IS NULL THEN 'open' ELSE 'claimed' END, u.assignee, CASE WHEN u.assignee IS NOT NULL THEN go.at END,"
-    " CASE WHEN u.assignee IS NOT NULL THEN 'engine' END, u.candidate_users, u.candidate_groups, u.priority, u.due_at, u.follow_up_at "
-    + _rows("user_task", "tasks")
-    + " RETURNING id, tenant_id, created_at, candidate_users, candidate_groups)"
+    " CASE WHEN u.assignee IS NOT NULL THEN 'engine' END, u.candidate_users, u.candidate_groups, u.priority, u.due_at, u.follow_up_at ",
+    _rows("user_task", "tasks"),
+    "task",
 )
 _ENTRIES = (
-    "entries AS (INSERT INTO inbox_entry (task_id, tenant_id, created_at, kind, name) SELECT t.id, t.tenant_id, t.created_at, c.*"
-    " FROM tasks t, LATERAL (SELECT 'user', unnest(t.candidate_users) UNION SELECT 'group', unnest(t.candidate_groups)) c)"
+    "entries AS (INSERT INTO inbox_entry (task_id, tenant_id, created_at, kind, name)"
+    " SELECT (e->>0)::uuid, go.tenant_id, go.at, e->>1, e->>2 FROM go, jsonb_array_elements(%(entries)s) e)"
 )
-_JOBS = _both(
+_JOBS = _three(
     f"jobs AS (INSERT INTO job (id, {CASE}, created_at, kind, topic, token_id, element_id, due_at, available_at, priority, level,"
     " held, lease_seconds, max_attempts, retry, lock_first, payload)"
     " SELECT u.id, {case}, u.kind, u.topic, u.token_id, u.element_id, d.due, greatest(d.due, go.at), u.priority, u.priority,"
-    " {held_job}, u.lease_seconds, u.max_attempts, u.retry, u.lock_first, u.payload"
-    " FROM go, jsonb_to_recordset(%(jobs)s) AS u (id uuid, kind text, topic text, token_id uuid, element_id text,"
+    " {held_job}, u.lease_seconds, u.max_attempts, u.retry, u.lock_first, u.payload ",
+    "FROM go, jsonb_to_recordset(%(jobs)s) AS u (id uuid, kind text, topic text, token_id uuid, element_id text,"
     " due_at timestamptz, due_in_seconds float8, priority smallint, max_attempts int, retry text, lease_seconds int,"
-    " lock_first boolean, payload jsonb{columns}),"
-    " LATERAL (SELECT coalesce(u.due_at, go.at + make_interval(secs => coalesce(u.due_in_seconds, 0))) AS due) d)"
+    " lock_first boolean, payload jsonb{columns})",
+    "job",
+    ", LATERAL (SELECT coalesce(u.due_at, go.at + make_interval(secs => coalesce(u.due_in_seconds, 0))) AS due) d)",
 )
 
 
@@ -341,7 +333,7 @@ def _in_turn(text: str) -> str:
     )
 
 
-_JOBS_IN_TURN = tuple(map(_in_turn, _JOBS))
+_JOBS_IN_TURN = tuple(map(_in_turn, _JOBS[:2]))  # such work is never a row alone
 # A token that fails again keeps its one incident, with the new reason.
 _INCIDENTS = _both(
     f"incidents AS (INSERT INTO incident (id, {CASE}, created_at, kind, message, token_id, element_id)"

@@ -37,7 +37,7 @@ _ONLY = {"job": " AND l.kind = 'service'"}
 _INSTANCE = (
     "json_build_object('id', i.id, 'tenant_id', i.tenant_id, 'root_id', i.root_id, 'definition_id', i.definition_id,"
     " 'business_key', i.business_key, 'started_by', i.started_by, 'status', i.status, 'ended_at', i.ended_at,"
-    " 'ended_by', i.ended_by, 'revision', r.revision, 'root_status', r.status, 'mark', r.mark)"
+    " 'ended_by', i.ended_by, 'revision', r.revision, 'root_status', r.status, 'mark', r.mark, 'takes_turns', r.takes_turns)"
 )
 _VARIABLES = (
     "(SELECT json_object_agg(v.name, CASE WHEN {lean} AND pg_column_size(v.value) > 8192 THEN json_build_array(v.type, NULL, true)"

@@ -160,6 +160,12 @@ MEMBERS: Mapping[str, tuple[Callable[[Case], Effects], str]] = {
     "called": (lambda c: _effects(c, new_instances=[_new_instance(c)]), "process_instance"),
     "returned": (lambda c: _effects(c, ended_instances=[EndedInstance(c.child, "completed", {})]), "process_instance"),
     "elsewhere": (_elsewhere, "user_task"),
+    # Several of a kind, which come as a document: one alone comes as parameters.
+    "scopes": (lambda c: _effects(c, new_scopes=[NewScope(new_id(), c.scope, None, "sub", (c.scope, new_id())) for _ in "ab"]), "scope"),
+    "tokens": (lambda c: _effects(c, new_tokens=[NewToken(new_id(), c.scope, "b", None, "waiting") for _ in "ab"]), "token"),
+    "variables": (lambda c: _effects(c, variables={(c.scope, name): Variable("integer", 1) for name in "xy"}), "variable"),
+    "tasks": (lambda c: _effects(c, tasks=[_task(c), _task(c)]), "user_task"),
+    "jobs": (lambda c: _effects(c, jobs=[NewJob(new_id(), "service", "score", c.tokens["moved"], "b") for _ in "ab"]), "job"),
 }
 
 

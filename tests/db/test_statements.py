@@ -9,7 +9,8 @@ import pytest
 
 from engine.commands.requests import WRITE_REQUEST
 from engine.db.locks import LEAF
-from engine.db.statements import LIMIT_CHARACTERS, LIMIT_PARAMETERS, Mix, writing_statements
+from engine.db.mix import Mix
+from engine.db.statements import LIMIT_CHARACTERS, LIMIT_PARAMETERS, fitting, writing_statements
 
 LEAVES = (*LEAF, "start", "start_newest", "start_by_job")
 REQUEST = WRITE_REQUEST.format(outcome="%(outcome)s::jsonb || jsonb_build_object('at', go.at)", source="go")
@@ -40,7 +41,7 @@ def mixes(leaf: str, *, several: bool = True) -> list[Mix]:
 @pytest.mark.parametrize("leaf", LEAVES)
 def test_every_mix_fits_two_statements_below_the_limits(leaf: str, several: bool) -> None:
     for mix in mixes(leaf, several=several):
-        statements = writing_statements.__wrapped__(mix)
+        statements = writing_statements.__wrapped__(fitting.__wrapped__(mix))
         assert len(statements) <= (3 if mix.several else 2)
         for text in statements:
             assert len(text) < LIMIT_CHARACTERS, mix
@@ -69,6 +70,17 @@ def test_the_leaf_itself_hangs_from_the_compared_root(leaf: str) -> None:
     assert re.search(r"\b(FROM|USING|,) (\w+ l, )?root\b", go[:400])
 
 
-def test_a_usual_step_is_one_statement() -> None:
-    usual = Mix("user_task", tokens=True, moved=1, gone_tokens=True, variables=True, tasks=True, jobs=True, request=REQUEST)
-    assert len(writing_statements(usual)) == 1
+def test_a_usual_step_is_one_statement_with_its_rows_as_parameters() -> None:
+    usual = Mix("user_task", tokens=1, moved=1, gone_tokens=True, variables=1, tasks=1, entries=True, request=REQUEST)
+    assert fitting(usual) == usual
+    (statement,) = writing_statements(usual)
+    assert "%(task_candidate_groups)s::text[]" in statement and "%(tokens)s" not in statement
+
+
+def test_rows_that_do_not_fit_as_parameters_are_a_document_before_the_write_takes_a_second_statement() -> None:
+    both = Mix("user_task", tokens=1, moved=1, gone_tokens=True, variables=1, tasks=1, entries=True, jobs=1, request=REQUEST)
+    assert len(writing_statements(both)) == 2
+    fits = fitting(both)
+    assert (fits.jobs, fits.variables, len(writing_statements(fits))) == (2, 1, 1), "one kind after the other, only as far as needed"
+    never = both._replace(request=REQUEST * 8)
+    assert fitting(never) == never._replace(jobs=2, tasks=2, tokens=2, variables=2), "too long for one however it is written"

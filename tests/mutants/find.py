@@ -53,7 +53,7 @@ RULES: tuple[tuple[str, re.Pattern[str], str], ...] = tuple(
         ("expiry", rf"(?<=EXISTS \(SELECT FROM message m WHERE ){_ALIAS}expires_at [<>]=? baton_now\(\) AND ", ""),
         ("attempts", rf"\s*\bAND {_ALIAS}attempts < {_ALIAS}max_attempts", ""),
         ("guard member", r"\b(FROM|USING) go WHERE", rf"\1 {_GO} WHERE"),
-        ("guard member", r"\bFROM go, jsonb_", f"FROM {_GO}, jsonb_"),
+        ("guard member", r"\bFROM go, (?=jsonb_|\()", f"FROM {_GO}, "),
         # The same for what hangs from a leaf alone: a member that runs though the guard returned no row.
         ("guard member", r"\bFROM (leaf|back)\b(?! WHERE)", r"FROM \1 RIGHT JOIN (SELECT 1) one ON true"),
         ("guard member", r"\b(FROM|USING) root WHERE", r"\1 (SELECT 1) root WHERE"),

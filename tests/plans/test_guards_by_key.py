@@ -18,7 +18,8 @@ from engine.commands import deliveries, external_tasks, failure, leases, tasks
 from engine.db import load, outbox, straight
 from engine.db.acquire import WORK, acquire_sql
 from engine.db.locks import END_DELIVERY, LEAF
-from engine.db.statements import Mix, writing_statements
+from engine.db.mix import Mix
+from engine.db.statements import writing_statements
 
 Connection = psycopg.Connection[Any]
 GUARDED = {

@@ -258,6 +258,12 @@ class Settings:
     recovery_seconds: float = variable("BATON_RECOVERY_SECONDS", 5.0, _seconds(0.1, 600), "How often each worker looks for expired leases.")
     heartbeat_seconds: float = variable("BATON_HEARTBEAT_SECONDS", 5.0, _seconds(0.2, 60), "How often a worker says that it lives.")
     upkeep_seconds: float = variable("BATON_UPKEEP_SECONDS", 60.0, _seconds(1, 86400), "How often expired rows are cleared away.")
+    worker_listen: Address | None = variable(  # noqa: RUF009 - it returns a field
+        "BATON_WORKER_LISTEN",
+        None,
+        _address,
+        "Where a worker answers /health/live and /health/ready (an acquisition succeeded lately); one for each on a machine.",
+    )
     drain_seconds: float = variable(
         "BATON_DRAIN_SECONDS", 20.0, _seconds(0, 3600), "After SIGTERM: time for what runs; the rest is handed back."
     )

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
+import weakref
 from typing import cast
 
 import psycopg
 from flask import Flask, g
 from flask_sqlalchemy import SQLAlchemy
-from sqlalchemy import Connection, event
+from sqlalchemy import Connection, Engine, event
 
 from engine.config import Settings
 from engine.db.models import Base
@@ -45,7 +47,19 @@ def init_db(app: Flask, settings: Settings) -> None:
     db.init_app(app)
     with app.app_context():
         event.listen(db.engine, "connect", _watch_for_silence)
+        _leave_behind_at_a_fork(db.engine)
     app.teardown_appcontext(_give_up_what_is_lost)  # teardowns run in reverse: before the session's own
+
+
+def _leave_behind_at_a_fork(engine: Engine) -> None:
+    """A forked process makes a pool of its own: two on one socket would read each other's answers."""
+    kept = weakref.ref(engine)
+
+    def begin_anew() -> None:
+        if (of_parent := kept()) is not None:
+            of_parent.dispose(close=False)  # they are its parent's, which goes on with them
+
+    os.register_at_fork(after_in_child=begin_anew)
 
 
 def reader() -> Connection:

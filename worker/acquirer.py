@@ -68,6 +68,7 @@ class Acquirer:
         self._watch_at = self._due_asked_at = float("-inf")
         self.workers_alive = 1  # set by the heartbeat
         self._looked = threading.Event()
+        self.acquired_at = float("-inf")  # when an acquisition succeeded last, whatever it found (time.monotonic)
         self._wake, self._stopping = threading.Event(), threading.Event()
         self._thread = threading.Thread(target=self._run, name="acquirer", daemon=True)
 
@@ -124,6 +125,7 @@ class Acquirer:
             if room and lane.capabilities and pace.wants_look(now):
                 found = self._fill(lane, room)
                 pace.looked(now, found=found, asked=room)
+                self.acquired_at = time.monotonic()
                 looked = True
         if looked or not any(lane.slots.room() for lane in self._lanes):
             self._looked.set()

@@ -25,8 +25,11 @@ from engine import failpoints, logs
 from engine.commands.upkeep import Kept
 from engine.commands.workers import Beat, stopped
 from engine.config import ConfigurationError, Settings
+from engine.db.room import of_worker, too_few
+from engine.db.session import behind_pooler
 from engine.ids import new_id
 from engine.logs import line
+from worker import health
 from worker.acquirer import Acquirer, Lane
 from worker.children import STOP_SECONDS, Children
 from worker.database import Database
@@ -40,6 +43,7 @@ from worker.upkeep import Upkeep
 
 logger = logging.getLogger("baton.worker")
 
+LATELY_SECONDS = 4.0  # and two of the usual pauses: an acquisition that is longer ago is not lately
 LAST_REPORTS_SECONDS = 5.0  # after everything was told to stop: time for what is being reported
 
 
@@ -128,8 +132,11 @@ class Worker:
 
     def start(self) -> None:
         """Register, waiting for the database if need be; then work."""
+        if self._settings.worker_listen is not None:
+            health.Health(self._settings.worker_listen, self.state).start()
         try:
             self._database.patiently(lambda conn: self._pulse.beat())
+            self._ask_for_room()
         except psycopg.errors.UndefinedTable as problem:
             raise ConfigurationError(f"DATABASE_URL: expected a database that `baton migrate` was run on, found {problem}") from problem
         self._database.drop()  # this thread needs none until the end
@@ -137,6 +144,11 @@ class Worker:
             part.start()
         said = self._say()
         logger.info(line("worker_ready", worker=self.id, host=said.host, pid=said.pid, slots=said.slots, kinds=_kinds(self._handlers)))
+
+    def _ask_for_room(self) -> None:
+        wanted = of_worker(*(lane.slots.count for lane in self._lanes))
+        if not behind_pooler(self._settings.need_database()) and (found := self._database.patiently(lambda conn: too_few(conn, wanted))):
+            logger.warning(line("connections_may_run_out", wanted=found.wanted, allowed=found.allowed, used_by_others=found.used))
 
     def drain(self, *, hurry: Callable[[], bool] | None = None) -> None:
         """Acquire nothing more, give what runs the grace period, hand back the rest, sign off."""
@@ -184,6 +196,17 @@ class Worker:
             draining=self._draining,
             acquired=self._acquirer.has_looked(),
         )
+
+    def state(self) -> str:
+        """`ready` if an acquisition has succeeded lately. One without a free slot asks for nothing: then its heartbeat counts."""
+        if self._draining:
+            return health.DRAINING
+        now, settings = time.monotonic(), self._settings
+        if now - self._acquirer.acquired_at <= LATELY_SECONDS + 2 * settings.poll_seconds:
+            return health.READY
+        full = not any(lane.slots.room() for lane in self._lanes)
+        answers = now - self._pulse.beaten_at <= LATELY_SECONDS + 2 * settings.heartbeat_seconds
+        return health.READY if full and answers else health.UNAVAILABLE
 
     def _busy(self) -> int:
         return sum(lane.slots.busy() for lane in self._lanes)

@@ -38,6 +38,7 @@ class Pulse:
         self._database, self._say, self._heard = database, say, heard
         self._heartbeat_seconds, self._recovery_seconds = heartbeat_seconds, recovery_seconds
         self._stopping = threading.Event()
+        self.beaten_at = float("-inf")  # when a heartbeat arrived last (time.monotonic)
         self._thread = threading.Thread(target=self._run, name="pulse", daemon=True)
 
     def start(self) -> None:
@@ -64,6 +65,7 @@ class Pulse:
     def beat(self) -> None:
         said = self._say()
         self._heard(beat(self._database.connection(), said, alive_seconds=self._heartbeat_seconds * SILENT_BEATS))
+        self.beaten_at = time.monotonic()
 
     def recover(self) -> None:
         for _ in range(MOST_BATCHES):

@@ -51,6 +51,11 @@ def _unmarked(url: str) -> URL:
     return make_url(url).difference_update_query([_MARK])
 
 
+def with_timeout(url: str, *, seconds: int) -> str:
+    """The URL with a limit to the time that connecting takes."""
+    return make_url(url).update_query_dict({"connect_timeout": str(seconds)}).render_as_string(hide_password=False)
+
+
 def driver_arguments(url: str, more: Mapping[str, str] | None = None) -> dict[str, Any]:
     """What the driver is told of a connection for commands to `url`; `more`: settings of its session."""
     if behind_pooler(url):

@@ -31,14 +31,15 @@ def _losing(admin: psycopg.Connection, function: Callable[..., Any], pid_of: Cal
     return lose
 
 
+def _pid(conn: Any) -> int:
+    return int(conn.connection.driver_connection.info.backend_pid)
+
+
 def test_F42_a_page_whose_connection_is_lost_while_it_is_read_is_unavailable_and_not_broken(committed_db, client_for, task, monkeypatch):
     from webapp.tasks import page
 
-    def pid(conn: Any) -> int:
-        return int(conn.connection.driver_connection.info.backend_pid)
-
     ada: Browser = client_for("ada")
-    monkeypatch.setattr(page, "task_detail", _losing(committed_db, page.task_detail, pid))
+    monkeypatch.setattr(page, "task_detail", _losing(committed_db, page.task_detail, _pid))
     assert ada.get(f"/tasks/{task}").status_code == 503
     assert ada.get(f"/tasks/{task}").status_code == 200
 
@@ -51,3 +52,24 @@ def test_F42_a_press_whose_connection_is_lost_is_unavailable_and_the_same_press_
     assert ada.post(f"/tasks/{task}/claim", {"request_id": "one"}).status_code == 503
     assert ada.post(f"/tasks/{task}/claim", {"request_id": "one"}).status_code == 303
     assert committed_db.execute("SELECT assignee FROM user_task").fetchone() == ("ada",)
+
+
+def test_F42_what_was_done_is_answered_though_the_session_cannot_be_saved(committed_db, client_for, task, monkeypatch):
+    from webapp.auth import store
+
+    ada: Browser = client_for("ada")
+    assert ada.post(f"/tasks/{task}/claim", {"request_id": "one"}).status_code == 303
+    monkeypatch.setattr(store, "save_session", _losing(committed_db, store.save_session, _pid))
+    assert ada.post(f"/tasks/{task}/unclaim", {"request_id": "two"}).status_code == 303  # its notice is lost, and nothing else
+    assert committed_db.execute("SELECT status FROM user_task").fetchone() == ("open",)
+    assert ada.get(f"/tasks/{task}").status_code == 200
+
+
+def test_F42_a_request_that_loses_its_connection_while_its_session_is_read_is_unavailable(committed_db, client_for, task, monkeypatch):
+    from webapp.auth import store
+
+    ada: Browser = client_for("ada")
+    committed_db.execute("UPDATE web_session SET last_seen_at = baton_clock() - interval '1 hour'")
+    monkeypatch.setattr(store, "touch_session", _losing(committed_db, store.touch_session, _pid))
+    assert ada.get(f"/tasks/{task}").status_code == 503
+    assert ada.get(f"/tasks/{task}").status_code == 200

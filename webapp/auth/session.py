@@ -5,17 +5,20 @@ A guest has a small signed cookie instead, for the CSRF token of the sign-in for
 
 from __future__ import annotations
 
+import logging
 from typing import Any
 
-from flask import Flask, Request, Response, g
+from flask import Flask, Request, Response, g, request
 from flask.sessions import SecureCookieSession, SecureCookieSessionInterface, SessionInterface, SessionMixin
-from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from engine.config import Settings
 from webapp.auth import store
 from webapp.auth.identity import Identity
 from webapp.db import reader
+
+log = logging.getLogger("baton.web")
 
 UNIDENTIFIED = ("/static/", "/health/", "/metrics")  # paths that need nobody and must work without a database
 
@@ -44,6 +47,8 @@ class DatabaseSessions(SessionInterface):
         token = request.cookies.get(self.cookie)
         try:
             found = store.load_session(reader(), token) if token else None
+            if token is not None and found is not None and found.unseen:
+                store.touch_session(reader(), token, seconds=self.seconds)
         except (DBAPIError, PoolTimeout) as error:
             g.session_error = error  # raised by webapp.security where error pages can answer it; here Flask has none yet
             return SecureCookieSession()
@@ -51,8 +56,6 @@ class DatabaseSessions(SessionInterface):
             g.session_lapsed = token is not None
             return self._guest(app, request)
         g.identity = found.identity
-        if found.unseen:
-            store.touch_session(reader(), token, seconds=self.seconds)
         return StoredSession(token, found.data)
 
     def save_session(self, app: Flask, session: SessionMixin, response: Response) -> None:
@@ -82,7 +85,10 @@ class DatabaseSessions(SessionInterface):
         if session.fresh:
             self._set(response, self.cookie, session.token, seconds=None)
         if session.modified:
-            store.save_session(reader(), session.token, session)
+            try:
+                store.save_session(reader(), session.token, session)
+            except SQLAlchemyError as lost:  # the answer is made, and what it tells of is done: it goes out without its notices
+                log.warning("session_not_saved path=%s error=%s", request.path, type(lost).__name__)
 
     def _guest(self, app: Flask, request: Request) -> SecureCookieSession:
         signer = self.guests.get_signing_serializer(app)

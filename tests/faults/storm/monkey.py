@@ -187,9 +187,8 @@ class Monkey:
         self.topology.promote(fault.how)
 
     def _kill_pgbouncer(self, fault: Fault) -> None:
-        assert self.topology.pgbouncer is not None
-        self.topology.pgbouncer.kill()
-        self.topology.pgbouncer.start()
+        assert self.topology.pgbouncer is not None, "expected a PgBouncer to kill"
+        self.topology.pgbouncer.restart()
 
     def _terminate_backends(self, fault: Fault) -> None:
         """Half of what works at this moment, several times over."""

@@ -103,6 +103,7 @@ def servers(folder: Path, *, whole: bool) -> Iterator[Topology]:
     try:
         topology.start()
         if whole:
+            topology.add_pooler()
             topology.add_standby()
         yield topology
     finally:
@@ -149,8 +150,13 @@ class Scene:
         self.driver = Driver([web.address for web in self.webs], self.journal, shared, seed=plan.seed, key=key)
 
     def _process(self, made: Any, name: str, number: int, environment: dict[str, str]) -> Any:
-        """Each on a link of its own."""
-        link = self.topology.proxies.link(lambda: self.topology.primary.port)
+        """Each on a link of its own: the first worker and the last web server to the primary, the others to PgBouncer."""
+        pooler = self.topology.pgbouncer
+        if pooler is None or name in ("worker-0", f"web-{self.plan.webs - 1}"):
+            link = self.topology.proxies.link(lambda: self.topology.primary.port)
+        else:
+            link = self.topology.proxies.link(lambda: pooler.port)
+            environment = {**environment, "BATON_POOLER": "transaction"}
         return made(name, link, self.topology.url_at(link.port), self.folder, environment)
 
     def _furnish(self, conn: psycopg.Connection[Any]) -> str:

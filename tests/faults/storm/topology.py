@@ -8,18 +8,15 @@ from __future__ import annotations
 
 import os
 import shutil
-import signal
-import subprocess
 from pathlib import Path
 
 import psycopg
 
 from cli.embedded import TEST_SETTINGS, EmbeddedPostgres
-from cli.postgres_files import ENVIRONMENT
-from cli.processes import dying_with_parent, working_in
+from cli.processes import working_in
 from engine.db.migrate import migrate
-from tests.cli.processes import free_port
 from tests.faults.storm.proxy import Link, Proxies
+from tests.pooler import PgBouncer
 from tests.worker.processes import eventually
 
 SETTINGS = {
@@ -36,6 +33,7 @@ SETTINGS = {
     "autovacuum_naptime": "5s",
 }
 DATABASE = "storm"
+SESSIONS = 12  # of PgBouncer on the server: fewer than its clients have connections
 
 
 class Server(EmbeddedPostgres):
@@ -79,7 +77,7 @@ class Server(EmbeddedPostgres):
 
 
 class Topology:
-    """`primary` is who serves at the moment. `pooled` and `direct` are URLs at ports of links that lead there."""
+    """`primary` is who serves at the moment; `back`, the link that leads PgBouncer there."""
 
     def __init__(self, folder: Path, proxies: Proxies) -> None:
         self.folder, self.proxies = folder, proxies
@@ -88,15 +86,19 @@ class Topology:
         self.database = DATABASE
         self.standby: Server | None = None
         self.pgbouncer: PgBouncer | None = None
+        self.back: Link | None = None
 
     def start(self) -> None:
         self.primary.start()
         migrate(self.url())
         with psycopg.connect(self.url(), autocommit=True) as conn:
             conn.execute("CREATE EXTENSION pg_stat_statements")
+
+    def add_pooler(self) -> None:
+        """PgBouncer in transaction mode, on a link of its own to whoever is the primary."""
         self.back = self.proxies.link(lambda: self.primary.port)
-        self.pgbouncer = PgBouncer(self.folder, self.primary, self.back)
-        self.pgbouncer.start()
+        self.pgbouncer = PgBouncer(self.url_at(self.back.port), self.folder, sessions=SESSIONS)
+        migrate(self.pgbouncer.url(self.url()))  # sets what sessions behind it begin with
 
     def add_standby(self) -> None:
         """From its start on, a commit is acknowledged when the standby has it."""
@@ -117,7 +119,8 @@ class Topology:
         with psycopg.connect(self.standby.url("postgres"), autocommit=True) as conn:
             assert conn.execute("SELECT pg_promote(true, 60)").fetchone() == (True,)
         self.primary, self.standby = self.standby, None
-        self.back.cut()
+        if self.back is not None:
+            self.back.cut()
 
     def fresh(self, name: str) -> None:
         """Go on with another database: a copy of the first, which must not have been written since."""
@@ -137,52 +140,7 @@ class Topology:
 
     def stop(self) -> None:
         if self.pgbouncer is not None:
-            self.pgbouncer.kill()
+            self.pgbouncer.stop()
+            shutil.rmtree(self.pgbouncer.folder, ignore_errors=True)
         for server in self.servers:
             server.stop(mode="immediate")
-
-
-class PgBouncer:
-    """Transaction mode: each transaction of a client may run on another server connection."""
-
-    def __init__(self, folder: Path, primary: Server, back: Link) -> None:
-        program = shutil.which("pgbouncer", path=f"{os.environ.get('PATH', '')}:/usr/sbin:/usr/local/sbin")
-        assert program is not None, "expected the program pgbouncer, found none. Run: sudo apt-get install pgbouncer"
-        self.program, self.account = program, primary.account
-        self.port = free_port()
-        self.place = Path(primary.place) / "pgbouncer"
-        self.place.mkdir()
-        password = (primary.home / "password").read_text().strip()
-        users, self.config, self.log = self.place / "users", self.place / "pgbouncer.ini", folder / "pgbouncer.log"
-        users.write_text(f'"baton" "{password}"\n')
-        self.config.write_text(
-            f"[databases]\n* = host=127.0.0.1 port={back.port}\n[pgbouncer]\nlisten_addr = 127.0.0.1\nlisten_port = {self.port}\n"
-            f"unix_socket_dir =\nauth_type = scram-sha-256\nauth_file = {users}\nadmin_users = baton\npool_mode = transaction\n"
-            "default_pool_size = 30\nmax_client_conn = 500\nserver_login_retry = 1\nserver_connect_timeout = 3\n"
-        )
-        if self.account:
-            for path in (users, self.config):
-                os.chown(path, self.account.pw_uid, self.account.pw_gid)
-        users.chmod(0o600)
-        self._process: subprocess.Popen[bytes] | None = None
-
-    def start(self) -> None:
-        with self.log.open("ab") as log:
-            self._process = subprocess.Popen(
-                [self.program, str(self.config)],
-                cwd="/",
-                env=ENVIRONMENT,
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                preexec_fn=dying_with_parent(signal.SIGKILL),
-                user=self.account.pw_uid if self.account else None,
-                group=self.account.pw_gid if self.account else None,
-                extra_groups=[] if self.account else None,
-            )
-
-    def kill(self) -> None:
-        if self._process is not None:
-            self._process.kill()
-            self._process.wait()
-            self._process = None

@@ -113,16 +113,27 @@ def _modules(text: str) -> tuple[str, ...]:
     return names
 
 
-def _slots_by_name(text: str) -> tuple[tuple[str, int], ...]:
-    found: dict[str, int] = {}
-    for part in (part.strip() for part in text.split(",")):
-        name, _, count = part.partition("=")
-        if not re.fullmatch(r"[\w.-]+", name.strip()) or not re.fullmatch(r"[0-9]{1,2}", count.strip()) or not 1 <= int(count) <= 64:
-            raise ValueError("kinds of work, each with 1 to 64 slots, like report.build=1,timer=2")
-        if name.strip() in found:
-            raise ValueError(f"each kind once, not {name.strip()} twice")
-        found[name.strip()] = int(count)
+def _by_name(text: str, value: Callable[[str], Any], expected: str) -> tuple[tuple[str, Any], ...]:
+    found: dict[str, Any] = {}
+    for part in text.split(","):
+        name, equals, given = (each.strip() for each in part.partition("="))
+        if not equals or not re.fullmatch(r"[\w.-]+", name):
+            raise ValueError(expected)
+        if name in found:
+            raise ValueError(f"each name once, not {name} twice")
+        try:
+            found[name] = value(given)
+        except ValueError as wrong:
+            raise ValueError(f"{expected} ({wrong} for {name})") from None
     return tuple(found.items())
+
+
+def _slots_by_name(text: str) -> tuple[tuple[str, int], ...]:
+    return _by_name(text, _whole(1, 64), "kinds of work, each with its slots, like report.build=1,timer=2")
+
+
+def _seconds_by_name(text: str) -> tuple[tuple[str, float], ...]:
+    return _by_name(text, _seconds(1, 86400), "handlers, each with its seconds, like report.build=3600")
 
 
 def _networks(text: str) -> tuple[Network, ...]:
@@ -253,6 +264,13 @@ class Settings:
     )
     job_deadline_seconds: float = variable(
         "BATON_JOB_DEADLINE_SECONDS", 300.0, _seconds(1, 86400), "A handler that runs longer is killed; the attempt has failed."
+    )
+    kind_deadlines: tuple[tuple[str, float], ...] = variable(
+        "BATON_KIND_DEADLINES",
+        (),
+        _seconds_by_name,
+        "Deadlines of their own for handlers, in seconds, e.g. `report.build=3600`; they go before what a handler says itself.",
+        shown="none",
     )
     poll_seconds: float = variable("BATON_POLL_SECONDS", 1.0, _seconds(0.02, 60), "Longest pause between looks at an empty queue.")
     recovery_seconds: float = variable("BATON_RECOVERY_SECONDS", 5.0, _seconds(0.1, 600), "How often each worker looks for expired leases.")

@@ -62,7 +62,7 @@ class Acquirer:
     ) -> None:
         self._database, self._renewals, self._runner, self._lanes = database, renewals, runner, lanes
         self._owner, self._lease_seconds = owner, lease_seconds
-        self._paces = [Pace(_jittered(poll_seconds)) for _ in lanes]  # looks of several workers drift apart
+        self._paces = [Pace(poll_seconds, _jittered) for _ in lanes]
         self._seen: str | None = None
         self._ended = False  # something ended here: that is a change, whoever else committed
         self._watch_at = self._due_asked_at = float("-inf")

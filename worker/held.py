@@ -15,6 +15,7 @@ class Held:
         self.lease, self.seconds = lease, seconds
         self.lost = threading.Event()
         self.renew_at = acquired_at + seconds / 3
+        self.since = acquired_at  # when the lease was asked for last
         self.overdue_at: float | None = None  # from then on it is renewed no more
         self._lock = threading.Lock()
         self._cell = LeaseCell()
@@ -41,10 +42,13 @@ class Held:
             own.cancelled, own.deadline = self._cell.cancelled, self._cell.deadline
             self._cell = own
 
-    def renewed(self, *, asked_at: float) -> None:
+    def renewed(self, *, asked_at: float, answered_at: float) -> float:
+        """The lease goes on; returns the part of it that had passed since it was asked for last, no less than the database saw."""
         with self._lock:
             self._cell.deadline = asked_at + self.seconds
         self.renew_at = asked_at + self.seconds / 3
+        passed, self.since = answered_at - self.since, asked_at
+        return passed / self.seconds
 
     def cancel(self, *, lost: bool) -> None:
         """Tell the handler to stop. `lost`: its outcome does not count any more either."""

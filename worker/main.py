@@ -84,6 +84,8 @@ class Worker:
             settings.need_database(),
             name=f"baton-worker {os.getpid()}",
             stopping=self._abandoned,
+            # A command makes four calls at most: no command outlasts a lease (F1).
+            statement_seconds=max(1.0, settings.lease_seconds / 5),
             idle_seconds=max(0.5, settings.lease_seconds / 2),
         )
         self._plans = plan(settings, self._handlers)
@@ -108,7 +110,7 @@ class Worker:
             recovery_seconds=settings.recovery_seconds,
         )
         branches = [pair for lane in self._lanes if not lane.deliveries for pair in lane.capabilities]
-        self._upkeep = Upkeep(self._database, Kept(settings.request_seconds, branches), seconds=settings.upkeep_seconds)
+        self._upkeep = Upkeep(self._upkeep_database(), Kept(settings.request_seconds, branches), seconds=settings.upkeep_seconds)
 
     def _renewal_database(self) -> Database:
         # A renewal that takes longer than a fraction of the lease is better asked again.
@@ -119,6 +121,9 @@ class Worker:
             stopping=self._abandoned,
             statement_seconds=seconds,
         )
+
+    def _upkeep_database(self) -> Database:
+        return Database(self._settings.need_database(), name=f"baton-upkeep {os.getpid()}", stopping=self._abandoned)
 
     def _make_lanes(self) -> list[Lane]:
         for name in unknown(self._settings, self._plans):
@@ -195,6 +200,7 @@ class Worker:
             kinds=[pair for lane in self._lanes for pair in lane.capabilities],
             draining=self._draining,
             acquired=self._acquirer.has_looked(),
+            longest_gap=round(self._renewals.longest_gap, 3),
         )
 
     def state(self) -> str:

@@ -7,6 +7,7 @@ vain puts the next one off a little further.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 SHORTEST, LONGEST_AFTER_A_CHANGE = 0.003, 0.02
@@ -14,22 +15,27 @@ SHORTEST, LONGEST_AFTER_A_CHANGE = 0.003, 0.02
 
 @dataclass
 class Pace:
-    """Of one lane; moments of a monotonic clock. `poll_seconds`: the longest pause without any sign of work."""
+    """Of one lane; moments of a monotonic clock. `poll_seconds`: the longest pause without any sign of work; `jitter` makes another
+    one of it for each look, so that workers which began in step do not stay so (F16).
+    """
 
     poll_seconds: float
+    jitter: Callable[[float], float] = float
     looked_at: float = float("-inf")
     pause: float = 0.0  # after which a change is a reason to look
     changed: bool = True  # since the last look
     due_at: float = float("inf")  # when something becomes due without a commit
+    poll_at: float = float("-inf")  # when to look without any reason
 
     def wants_look(self, now: float) -> bool:
         if self.changed and now >= self.looked_at + self.pause:
             return True
-        return now >= min(self.due_at, self.looked_at + self.poll_seconds)
+        return now >= min(self.due_at, self.poll_at)
 
     def looked(self, now: float, *, found: int, asked: int) -> None:
         """`now`: before the look, so that nothing is missed that came meanwhile."""
         self.looked_at, self.due_at = now, float("inf")
+        self.poll_at = now + self.jitter(self.poll_seconds)
         self.changed = found == asked  # then there may be more, else there was no more
         if found:
             self.pause = 0.0 if self.changed else SHORTEST
@@ -38,5 +44,5 @@ class Pace:
 
     def next_look(self) -> float:
         """The moment at which `wants_look` says so by itself, if nothing changes until then."""
-        sure = min(self.due_at, self.looked_at + self.poll_seconds)
+        sure = min(self.due_at, self.poll_at)
         return min(sure, self.looked_at + self.pause) if self.changed else sure

@@ -25,6 +25,7 @@ from worker.held import Held
 logger = logging.getLogger("baton.worker")
 
 LONGEST_WAIT = 60.0
+LATE = 0.5  # of a lease, between one renewal and the next
 
 
 class Renewals:
@@ -38,6 +39,7 @@ class Renewals:
         self._wakes_at = float("inf")  # when the thread looks by itself
         self._stopping = False
         self._seldom = Seldom(logger)
+        self.longest_gap = 0.0  # between two renewals of one lease, as a part of it, since the start
         self._thread = threading.Thread(target=self._run, name="renewals", daemon=True)
 
     def start(self) -> None:
@@ -71,6 +73,7 @@ class Renewals:
             return list(self._held.values())
 
     def _run(self) -> None:
+        self._connect()
         while (due := self._wait_for_due()) is not None:
             try:
                 self.renew_now(due)
@@ -84,6 +87,13 @@ class Renewals:
                 logger.exception("renewal_broken leases=%d", len(due))
                 self._put_off(due)
         self._database.drop()
+
+    def _connect(self) -> None:
+        """Before there is anything to renew: later the server may have no connection left (F10)."""
+        try:
+            self._database.connection()
+        except psycopg.Error as problem:
+            self._seldom.warning("renewal_failed", leases=0, problem=str(problem).strip())
 
     def _wait_for_due(self) -> list[Held] | None:
         with self._changed:
@@ -106,14 +116,21 @@ class Renewals:
         failpoint("renew.before")
         asked_at = time.monotonic()
         outcome: Any = renew(self._database.connection(), [held.lease for held in by_id.values()])
+        answered_at = time.monotonic()
         for item_id, held in by_id.items():
             if item_id in outcome.expires_at:
-                held.renewed(asked_at=asked_at)
+                self._measure(held, held.renewed(asked_at=asked_at, answered_at=answered_at))
             elif item_id in outcome.lost:
                 held.cancel(lost=True)
                 logger.warning(line("lease_lost", kind=held.lease.kind, item=item_id, lease_number=held.lease.number))
             else:  # somebody else has the row locked right now: not lost
                 held.renew_at = asked_at + held.seconds / 10
+
+    def _measure(self, held: Held, part: float) -> None:
+        """A renewal is due after a third of a lease; one after more than half of it is told (F8)."""
+        self.longest_gap = max(self.longest_gap, part)
+        if part > LATE:
+            self._seldom.warning("renewal_late", item=held.lease.item_id, seconds=part * held.seconds, lease=held.seconds)
 
     def _put_off(self, due: list[Held]) -> None:
         soon = time.monotonic() + min(held.seconds for held in due) / 20

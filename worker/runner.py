@@ -168,7 +168,8 @@ class Runner:
 
     def _handle(self, item: Item, work: Work) -> Outcome:
         handler = self._handlers[work.topic]
-        seconds = handler.deadline_seconds or self._settings.job_deadline_seconds
+        told = dict(self._settings.kind_deadlines).get(work.topic)
+        seconds = told or handler.deadline_seconds or self._settings.job_deadline_seconds
         what = _call(work)
         if not handler.inline:
             return self._children.run(what, item.held, seconds=seconds)

@@ -25,16 +25,18 @@ class Beat:
     kinds: Sequence[Sequence[str]]
     draining: bool = False
     acquired: bool = False
+    longest_gap: float = 0.0  # between two renewals of one lease, as a part of it
 
 
 # An upsert: after a long outage somebody else's upkeep may have removed the row of a worker that lives.
 _BEAT = """
 WITH beat AS (
-  INSERT INTO worker AS w (id, host, pid, version, slots, busy, kinds, draining, last_acquired_at, started_at, heartbeat_at)
-  VALUES (%(id)s, %(host)s, %(pid)s, %(version)s, %(slots)s, %(busy)s, %(kinds)s::jsonb, %(draining)s,
+  INSERT INTO worker AS w (id, host, pid, version, slots, busy, kinds, draining, longest_gap, last_acquired_at, started_at, heartbeat_at)
+  VALUES (%(id)s, %(host)s, %(pid)s, %(version)s, %(slots)s, %(busy)s, %(kinds)s::jsonb, %(draining)s, %(longest_gap)s,
           CASE WHEN %(acquired)s THEN baton_clock() END, baton_clock(), baton_clock())
   ON CONFLICT ON CONSTRAINT pk_worker DO UPDATE
-  SET busy = excluded.busy, draining = excluded.draining, heartbeat_at = excluded.heartbeat_at, stopped_at = NULL,
+  SET busy = excluded.busy, draining = excluded.draining, longest_gap = excluded.longest_gap,
+      heartbeat_at = excluded.heartbeat_at, stopped_at = NULL,
       last_acquired_at = coalesce(excluded.last_acquired_at, w.last_acquired_at)
 )
 SELECT count(*) FROM worker
@@ -58,6 +60,7 @@ def beat(conn: Connection, said: Beat, *, alive_seconds: float) -> int:
         "kinds": orjson.dumps([list(kind) for kind in said.kinds]).decode(),
         "draining": said.draining,
         "acquired": said.acquired,
+        "longest_gap": said.longest_gap,
         "alive_seconds": alive_seconds,
     }
     row = conn.execute(_BEAT, values).fetchone()

@@ -31,6 +31,7 @@ class WorkerRow:
     kinds: Any
     draining: bool
     stopped_at: datetime | None
+    longest_gap: float
     leases: int
 
 
@@ -175,7 +176,7 @@ _HELD = "status = 'leased' AND lease_owner = worker.id::text"
 
 WORKERS = f"""
 SELECT id, host, pid, version, started_at, heartbeat_at, extract(epoch FROM baton_now() - heartbeat_at)::float AS age_seconds,
-       last_acquired_at, slots, busy, kinds, draining, stopped_at,
+       last_acquired_at, slots, busy, kinds, draining, stopped_at, longest_gap,
        {capped(" UNION ALL ".join(f"SELECT 1 FROM {table} WHERE {_HELD}" for table in ("job", "external_task", "delivery")))} AS leases
   FROM worker
  WHERE stopped_at IS NULL OR (:stopped AND stopped_at > baton_now() - interval '7 days')

@@ -35,7 +35,7 @@ def workers() -> str:
 def workers_list() -> Response:
     context = _workers()
     shown = [
-        (row.id, row.busy, row.slots, row.leases, row.draining, row.stopped_at, row.age_seconds > SILENT_AFTER_SECONDS)
+        (row.id, row.busy, row.slots, row.leases, row.draining, row.stopped_at, row.longest_gap, row.age_seconds > SILENT_AFTER_SECONDS)
         for row in context["crew"]
     ]
     return tagged(shown, lambda: render_template("operations/_workers_list.html", **context))

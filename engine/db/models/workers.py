@@ -10,6 +10,7 @@ from sqlalchemy import (
     Boolean,
     CheckConstraint,
     DateTime,
+    Double,
     Index,
     Integer,
     PrimaryKeyConstraint,
@@ -41,6 +42,7 @@ class Worker(Base):
     kinds: Mapped[Any] = mapped_column(JSONB, server_default=text("'[]'"))
     draining: Mapped[bool] = mapped_column(Boolean, server_default=text("false"))
     stopped_at: Mapped[datetime | None] = mapped_column(DateTime(timezone=True))
+    longest_gap: Mapped[float] = mapped_column(Double, server_default=text("0"))
 
 
 class Pause(Base):

@@ -13,9 +13,11 @@ from dataclasses import dataclass
 
 from engine.commands.transaction import Connection, command, transaction
 from engine.db.acquire import DELIVERY, EXTERNAL_TASK, JOB, move_watermarks
+from engine.db.alarms import ALARMS
 from engine.db.locks import TURN, TURNLESS
 from engine.db.partitions import make_partitions
 from engine.db.watermarks import move_inbox_watermarks, move_lease_watermarks
+from engine.logs import line
 
 log = logging.getLogger(__name__)
 
@@ -92,6 +94,12 @@ def _turns(conn: Connection, kept: Kept) -> int:
     return len(found)
 
 
+def _alarms(conn: Connection, kept: Kept) -> int:
+    for name, about, seconds in conn.execute(ALARMS).fetchall():
+        log.warning(line("alarm", name=name, about=about or None, seconds=seconds))
+    return 0
+
+
 # Each (tenant, topic) with free external tasks, by hopping along the index from one to the next.
 _EXTERNAL_BRANCHES = """
 WITH RECURSIVE hop AS (
@@ -116,6 +124,7 @@ CHORES = (
     Chore("login_attempts", 3600, _delete("login_attempt", "id", "at < baton_now() - interval '1 day'")),
     Chore("workers", 3600, _delete("worker", "id", "coalesce(stopped_at, heartbeat_at) < baton_now() - interval '1 day'")),
     Chore("timer_firings", 300, _firings),
+    Chore("alarms", 60, _alarms),
 )
 
 _TURN = """

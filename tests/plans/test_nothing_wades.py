@@ -14,7 +14,7 @@ from cli.bench import plans
 from engine.commands.outcome import Actor
 from engine.db.acquire import WORK, move_watermarks
 from engine.db.explain import Plan
-from engine.db.session import make_engine
+from engine.db.session import connect, make_engine
 from engine.db.watermarks import move_inbox_watermarks, move_lease_watermarks
 from engine.queries.inbox import InboxFilter
 from tests.plans import crowd
@@ -65,6 +65,20 @@ def test_acquisition_costs_the_same_behind_a_crowd(conn: Connection, table: str,
     crowd.empty(conn, table)
     crowd.fill(conn, lambda: crowd.in_front(conn, table, case), lambda: crowd.work_rows(conn, table, LIVE, at=NOW))
     assert_flat(small, acquired(conn, table), INDEX[table])
+
+
+def test_F30_acquisition_stays_flat_while_an_old_snapshot_keeps_all_that_was_consumed(conn: Connection, database_url: str) -> None:
+    crowd.fill(conn, lambda: crowd.work_rows(conn, "job", LIVE, at=NOW))
+    small = acquired(conn, "job")
+    crowd.empty(conn, "job")
+    with connect(database_url) as old:
+        old.execute("BEGIN ISOLATION LEVEL REPEATABLE READ")
+        old.execute("SELECT 1")
+        crowd.fill(conn, lambda: crowd.in_front(conn, "job", "consumed"), lambda: crowd.work_rows(conn, "job", LIVE, at=NOW))
+        conn.execute("VACUUM job")
+        [(kept,)] = conn.execute("SELECT n_dead_tup FROM pg_stat_user_tables WHERE relname = 'job'").fetchall()
+        assert kept >= crowd.ROWS, "the snapshot keeps them"
+        assert_flat(small, acquired(conn, "job"), INDEX["job"])
 
 
 def expired(conn: Connection, table: str) -> None:

@@ -11,6 +11,7 @@ from engine.commands.may import may
 from engine.commands.outcome import Rejected
 from engine.commands.retry import retry_item
 from engine.core.lifecycle import WORK
+from engine.queries.alarms import alarms
 from engine.queries.rows import reading
 from engine.queries.work import JOB_KINDS, FailedItem, WorkItem, failed_items, work_items
 from webapp.api.blueprint import blueprint
@@ -57,6 +58,16 @@ def list_incidents() -> Response:
     with reading(reader()) as conn:
         page = failed_items(conn, tenant_id=actor.tenant_id, key=key, instance_id=instance_id, **asked)
     return listed(page, incident_shape)
+
+
+@blueprint.get("/alarms")
+def list_alarms() -> Response:
+    """What the overview shows above its numbers: about the whole database, whoever's cases they are."""
+    if not may(current_actor(), "see", "job"):
+        abort(403)
+    with reading(reader()) as conn:
+        found = alarms(conn)
+    return jsonify(items=[{"name": alarm.name, "about": alarm.about, "seconds": alarm.seconds} for alarm in found])
 
 
 @blueprint.post("/jobs/<uuid:item_id>/retry")

@@ -9,6 +9,7 @@ from psycopg.errors import QueryCanceled
 from sqlalchemy.exc import DBAPIError
 
 from engine.db.workers import SILENT_AFTER_SECONDS
+from engine.queries.alarms import alarms, history_taken
 from engine.queries.crew import workers
 from engine.queries.overview import Bucket, overview, throughput
 from engine.queries.processes import definitions
@@ -34,7 +35,8 @@ def index() -> str:
 def overview_numbers() -> Response:
     context = _numbers()
     leasing = sum(1 for row in context["crew"] if row.leases)
-    shown = [_without_now(context["shown"]), context["groups"], leasing]
+    wrong = [(alarm.name, alarm.about, alarm.seconds and alarm.seconds // 60) for alarm in context["alarms"]]
+    shown = [_without_now(context["shown"]), context["groups"], leasing, wrong, context["history"]]
     return tagged(shown, lambda: render_template("operations/_overview_numbers.html", **context))
 
 
@@ -59,10 +61,13 @@ def _numbers() -> dict[str, Any]:
         failed = failed_items(conn, tenant_id=tenant, limit=200)
         crew = workers(conn)
         processes = definitions(conn, tenant_id=tenant)
+        wrong, history = alarms(conn), history_taken(conn)
     return {
         "shown": shown,
         "groups": grouped(failed.items)[:3],
         "crew": crew,
+        "alarms": wrong,
+        "history": history,
         "processes": processes,
         "due_limit": OLDEST_DUE_LIMIT,
         "silent_after": SILENT_AFTER_SECONDS,

@@ -37,7 +37,8 @@ mutants: dev ## remove each lock, guard and re-check in turn: the tests must not
 	@exec $(PY) -m tests.mutants $(ARGS)
 
 faults: dev ## a storm: mixed traffic while all of it is killed, cut, restarted (SEED=1 MINUTES=5 JSON=out SABOTAGE=1..8)
-	@exec $(PY) -m tests.faults.storm $(if $(SEED),--seed $(SEED)) $(if $(MINUTES),--minutes $(MINUTES)) $(if $(SABOTAGE),--sabotage $(SABOTAGE)) $(if $(JSON),--json "$(JSON)") $(ARGS)
+	@BATON_PGBOUNCER="$$(scripts/pgbouncer)" && export BATON_PGBOUNCER && \
+	exec $(PY) -m tests.faults.storm $(if $(SEED),--seed $(SEED)) $(if $(MINUTES),--minutes $(MINUTES)) $(if $(SABOTAGE),--sabotage $(SABOTAGE)) $(if $(JSON),--json "$(JSON)") $(ARGS)
 
 model: dev ## every state of durable work's life: what holds, and a counterexample for each other set of rules
 	@exec $(PY) -m tests.lease_model

@@ -1,4 +1,4 @@
-"""The checker of the storm is no rubber stamp: each of eight broken engines is reported, and the whole one is not."""
+"""The checker of the storm is no rubber stamp: each of eight broken engines is reported (the whole one is not: test_storm_checker)."""
 
 from __future__ import annotations
 
@@ -25,13 +25,6 @@ def _played(topology: Topology, folder: Path, sabotage: int) -> Report:
     topology.fresh(f"sabotage_{sabotage}")
     with stage(Plan(1, SECONDS, faults=False, sabotage=sabotage, workers=1, webs=1), topology, folder, print) as scene:
         return scene.play()
-
-
-def test_an_engine_that_is_whole_is_not_reported(topology: Topology, tmp_path: Path):
-    report = _played(topology, tmp_path, 0)
-    assert not report.found, "\n".join(report.lines())
-    assert report.cases["order"] > 3
-    assert report.deliveries_seen > 10
 
 
 @pytest.mark.parametrize("number", NAMES, ids=lambda number: NAMES[number][0].replace(" ", "_"))

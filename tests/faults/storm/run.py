@@ -225,15 +225,13 @@ class Scene:
                     row = conn.execute(SILENT, (worker.pid,)).fetchone()
                     self.driver.shared.trouble.append(f"{worker.name} lives and does nothing: {row}")
 
-    def _report(self) -> Report:
-        asks = read(self.journal.path)
+    def evidence(self) -> Evidence:
+        """The three sources, as they are now."""
         with psycopg.connect(self.topology.url(), autocommit=True, application_name="storm-watch") as conn:
-            rows = read_rows(conn)
-            lost = orphans(conn)
-        seen = effects(self.outside.log, self.notes)
-        evidence = Evidence(
-            asks,
-            seen,
+            rows, lost = read_rows(conn), orphans(conn)
+        return Evidence(
+            read(self.journal.path),
+            effects(self.outside.log, self.notes),
             rows,
             lost,
             self.watch.too_long,
@@ -242,17 +240,19 @@ class Scene:
             {process.name: process.text() for process in (*self.workers, *self.webs)},
             self.driver.shared.trouble,
         )
-        ended = Counter(row["process"] for row in rows.instances.values() if row["status"] == "completed")
-        recovered = sum(event["kind"].endswith("_recovered") for event in rows.history)
+
+    def _report(self) -> Report:
+        evidence = self.evidence()
+        history, instances = evidence.rows.history, evidence.rows.instances.values()
         return Report(
             self.plan,
             violations(evidence),
-            Counter(ask.what for ask in asks),
-            sum(len(ask.sent) for ask in asks),
+            Counter(ask.what for ask in evidence.asks),
+            sum(len(ask.sent) for ask in evidence.asks),
             self.monkey.made,
-            ended,
-            len(seen),
-            recovered,
+            Counter(row["process"] for row in instances if row["status"] == "completed"),
+            len(evidence.effects),
+            sum(event["kind"].endswith("_recovered") for event in history),
             self.watch.looks,
             self.watch.worst,
             time.monotonic() - self.begun,

@@ -7,7 +7,8 @@ import re
 import sys
 import threading
 import time
-from typing import Any
+from typing import Any, TextIO
+from uuid import UUID
 
 PLAIN = re.compile(r"[^\s\"=]+")
 LONGEST = 400
@@ -22,11 +23,30 @@ def line(event: str, **values: Any) -> str:
 
 def set_up(level: str) -> None:
     """Send every logger's lines to standard error, with a time, the level and the logger's name."""
-    handler = logging.StreamHandler(sys.stderr)
-    formatter = logging.Formatter("%(asctime)s.%(msecs)03dZ %(levelname)s %(name)s %(message)s", "%Y-%m-%dT%H:%M:%S")
-    formatter.converter = time.gmtime
-    handler.setFormatter(formatter)
-    logging.basicConfig(level=level.upper(), handlers=[handler], force=True)
+    logging.basicConfig(level=level.upper(), handlers=[_Lines(sys.stderr)], force=True)
+    # What no line shows need not be found out for each.
+    logging.logThreads = logging.logProcesses = logging.logMultiprocessing = False
+    logging._srcfile = None  # as logging's own notes on speed say
+
+
+class _Lines(logging.StreamHandler[TextIO]):
+    """Writes a record as a line: a worker writes one for each item that ends."""
+
+    def __init__(self, stream: TextIO) -> None:
+        super().__init__(stream)
+        self._second, self._text = -1, ""
+
+    def format(self, record: logging.LogRecord) -> str:
+        second = int(record.created)
+        if second != self._second:
+            self._text, self._second = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(second)), second
+        text = f"{self._text}.{int(record.msecs):03d}Z {record.levelname} {record.name} {record.getMessage()}"
+        if record.exc_info:
+            text += "\n" + _TRACES.formatException(record.exc_info)
+        return text
+
+
+_TRACES = logging.Formatter()
 
 
 class Seldom:
@@ -51,11 +71,10 @@ class Seldom:
 
 
 def _value(value: Any) -> str:
-    match value:
-        case bool():
-            return "true" if value else "false"
-        case float():
-            return f"{value:.3f}"
+    if isinstance(value, (UUID, int)):
+        return ("true" if value else "false") if isinstance(value, bool) else str(value)
+    if isinstance(value, float):
+        return f"{value:.3f}"
     text = str(value)
     if len(text) > LONGEST:
         text = text[: LONGEST - 1] + "…"

@@ -5,9 +5,11 @@ The child sends JSON rather than pickles: what a handler returns must not run co
 
 from __future__ import annotations
 
+import pickle
 import traceback
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
+from operator import attrgetter
 from typing import Any
 
 import orjson
@@ -60,6 +62,19 @@ class Call:
     variables: Mapping[str, Any]
     inputs: Mapping[str, Any]
     headers: Mapping[str, str] = field(default_factory=dict)
+
+
+def to_pickle(work: Call) -> bytes:
+    """As the worker sends it to its own child: values keep their Python types. A tuple, which is pickled five times as fast."""
+    return pickle.dumps(_PARTS(work))
+
+
+def from_pickle(text: bytes) -> Call:
+    """What `to_pickle` made. Only for what the worker sent."""
+    return Call(*pickle.loads(text))  # noqa: S301 - see above
+
+
+_PARTS = attrgetter(*(each.name for each in fields(Call)))
 
 
 def call(handler: Handler, work: Call, lease: LeaseView, settings: Any) -> Outcome:

@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import ctypes
 import os
+import pickle
 import signal
+import socket
 import sys
-from multiprocessing.connection import Connection
 
 from engine.config import ConfigurationError
-from worker.calling import Call, Failed, call, to_json
+from worker.calling import Failed, call, from_pickle, to_json
 from worker.cell import LeaseCell
 from worker.handlers import load_handlers
+from worker.pipe import Pipe
 
 PR_SET_PDEATHSIG = 1
 READY = b"ready"
@@ -26,22 +28,22 @@ def main(pipe: int, cell: int, parent: int) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     die_with(parent)
-    connection, lease = Connection(pipe), LeaseCell(cell)
-    settings = connection.recv()
+    connection, lease = Pipe(socket.socket(fileno=pipe)), LeaseCell(cell)
+    settings = pickle.loads(connection.receive())  # noqa: S301 - from the worker, which started us
     try:
         handlers = load_handlers(settings.handlers)
     except ConfigurationError as problem:
-        connection.send_bytes(str(problem).encode())
+        connection.send(str(problem).encode())
         return
-    connection.send_bytes(READY)
+    connection.send(READY)
     while True:
         try:
-            work: Call = connection.recv()
+            work = from_pickle(connection.receive())
         except EOFError:
             return
         known = handlers.get(work.topic)
         outcome = call(known, work, lease, settings) if known else Failed(f"handler {work.topic!r} is not known here")
-        connection.send_bytes(to_json(outcome))
+        connection.send(to_json(outcome))
 
 
 def die_with(parent: int) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import pickle
 import queue
 import signal
 import socket
@@ -17,13 +18,13 @@ import sys
 import time
 from contextlib import suppress
 from dataclasses import replace
-from multiprocessing.connection import Connection
 
 from engine.config import Settings
-from worker.calling import LARGEST_RESULT, Call, Failed, Outcome, from_json
+from worker.calling import LARGEST_RESULT, Call, Failed, Outcome, from_json, to_pickle
 from worker.cell import LeaseCell, shared_file
 from worker.child import READY
 from worker.held import Held
+from worker.pipe import Pipe
 
 START_SECONDS = 60.0
 LOOK_SECONDS = 0.1  # how soon a lost lease or a deadline is noticed
@@ -69,7 +70,7 @@ class Child:
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
         self._process: subprocess.Popen[bytes] | None = None
-        self._pipe: Connection | None = None
+        self._pipe: Pipe | None = None
         self._cell = LeaseCell()
 
     @property
@@ -83,17 +84,17 @@ class Child:
         assert self._pipe is not None
         held.share(self._cell)
         try:
-            self._pipe.send(call)
+            self._pipe.send(to_pickle(call))
             return self._wait(self._pipe, held, seconds)
         except (EOFError, OSError):
             return Failed(f"the handler's process ended while it ran {call.topic}: {self._ending()}")
         finally:
             held.unshare()
 
-    def _wait(self, pipe: Connection, held: Held, seconds: float) -> Outcome:
+    def _wait(self, pipe: Pipe, held: Held, seconds: float) -> Outcome:
         end = time.monotonic() + seconds
         told_at: float | None = None
-        while not pipe.poll(LOOK_SECONDS):
+        while not pipe.ready(LOOK_SECONDS):
             now = time.monotonic()
             if now >= end:
                 self.kill()
@@ -104,7 +105,7 @@ class Child:
                     self.kill()
                     return Failed("the handler was told to stop and did not; it was killed", retry_in=0.0)
         try:
-            return from_json(pipe.recv_bytes(LARGEST_RESULT * 2))
+            return from_json(pipe.receive(LARGEST_RESULT * 2))
         except (ValueError, KeyError, TypeError) as problem:
             self.kill()  # what else comes out of this pipe cannot be trusted
             return Failed(f"the handler's process answered something unreadable: {problem}")
@@ -117,11 +118,11 @@ class Child:
         self._start()
         assert self._pipe is not None
         try:
-            self._pipe.send(self._settings)
-            if not self._pipe.poll(START_SECONDS):
+            self._pipe.send(pickle.dumps(self._settings))
+            if not self._pipe.ready(START_SECONDS):
                 self.kill()
                 return f"the handler's process was not ready after {START_SECONDS:g} s"
-            answer = self._pipe.recv_bytes()
+            answer = self._pipe.receive()
         except (EOFError, OSError):
             return f"the handler's process ended while it started: {self._ending()}"
         if answer != READY:
@@ -141,7 +142,7 @@ class Child:
                 start_new_session=True,  # an interrupt at the terminal is for the worker; a kill reaches its own children
             )
             self._cell = LeaseCell(memory)
-            self._pipe = Connection(ours.detach())
+            self._pipe = Pipe(ours)
         finally:
             theirs.close()
             os.close(memory)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from engine.commands import deliveries, jobs, leases
@@ -60,7 +60,8 @@ class Item:
     @property
     def lease(self) -> Lease:
         """The lease as commands take it: with the case as the batch read it, and whether to lock at once because it branches."""
-        return replace(self.held.lease, detail=self.work.detail) if self.work else self.held.lease
+        lease = self.held.lease
+        return Lease(lease.kind, lease.item_id, lease.number, lease.owner, lease.expires_at, self.work.detail) if self.work else lease
 
 
 class Runner:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import io
 import logging
+import sys
 from types import SimpleNamespace
 
+from engine import logs
 from engine.logs import LONGEST, Seldom, line
 
 
@@ -33,3 +36,17 @@ def test_F28_equal_lines_are_kept_back_and_counted(caplog, monkeypatch):
         "database_back",
         "database_unreachable number=1000 lines_kept_back=999",
     ]
+
+
+def test_a_record_is_written_as_a_line_with_its_time_and_a_trace_below_it():
+    formatted = logs._Lines(io.StringIO())
+    record = logging.LogRecord("baton.worker", logging.INFO, "file", 1, "job_completed item=%s", (7,), None)
+    record.created, record.msecs = 1_800_000_000.0425, 42.5
+    assert formatted.format(record) == "2027-01-15T08:00:00.042Z INFO baton.worker job_completed item=7"
+    try:
+        raise LookupError("gone")
+    except LookupError:
+        record.exc_info = sys.exc_info()
+    text = formatted.format(record).splitlines()
+    assert text[1] == "Traceback (most recent call last):"
+    assert text[-1] == "LookupError: gone"

@@ -47,7 +47,8 @@ injected: dev ## the engine's tests while connections are lost, commits stay una
 	@BATON_INJECT="$(or $(SEED),1)" BATON_INJECT_KINDS="$(KINDS)" exec $(PY) -m pytest -q -p tests.no_skips -p tests.injected.plugin \
 	$(or $(ARGS),tests/commands tests/db tests/races tests/scenarios_db tests/traces tests/engine)
 
-bench: dev ## measure (ARGS='engine --json')
+bench: dev ## measure (ARGS='engine --json'; for `queue` procrastinate and DBOS are installed to be measured beside)
+	@$(if $(findstring queue,$(ARGS)),scripts/environment bench || echo "Going on without procrastinate and DBOS" >&2)
 	@exec $(PY) -m cli.main bench $(ARGS)
 
 dist: dev ## one wheel in dist/, with templates, static files and migrations

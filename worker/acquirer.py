@@ -66,6 +66,7 @@ class Acquirer:
         self._seen: str | None = None
         self._ended = False  # something ended here: that is a change, whoever else committed
         self._watch_at = self._due_asked_at = float("-inf")
+        self._due_stale = True  # what was asked for may no longer be what becomes due next
         self.workers_alive = 1  # set by the heartbeat
         self._looked = threading.Event()
         self.acquired_at = float("-inf")  # when an acquisition succeeded last, whatever it found (time.monotonic)
@@ -129,7 +130,8 @@ class Acquirer:
                 looked = True
         if looked or not any(lane.slots.room() for lane in self._lanes):
             self._looked.set()
-        if looked and not any(pace.changed for pace in self._paces):
+        self._due_stale = self._due_stale or looked
+        if self._due_stale and not any(pace.changed for _, pace in self._with_room()):
             self._ask_what_is_due()
 
     def _watch(self) -> None:
@@ -151,7 +153,7 @@ class Acquirer:
         now = time.monotonic()
         if now < self._due_asked_at + DUE_SECONDS:
             return
-        self._due_asked_at = now
+        self._due_asked_at, self._due_stale = now, False
         for lane, pace in zip(self._lanes, self._paces, strict=True):
             if lane.capabilities:
                 work = DELIVERY if lane.deliveries else JOB
@@ -161,13 +163,18 @@ class Acquirer:
     def _pause(self) -> float:
         """How long nothing needs to be done, if nobody wakes us."""
         now = time.monotonic()
-        lanes = [(lane, pace) for lane, pace in zip(self._lanes, self._paces, strict=True) if lane.capabilities and lane.slots.room()]
-        moments = [pace.next_look() for _, pace in lanes]
-        if any(not pace.changed for _, pace in lanes):
+        paces = [pace for _, pace in self._with_room()]
+        moments = [pace.next_look() for pace in paces]
+        if any(not pace.changed for pace in paces):
             moments.append(self._watch_at)
+        if self._due_stale and not any(pace.changed for pace in paces):
+            moments.append(self._due_asked_at + DUE_SECONDS)
         if any(lane.slots.some_wait() for lane in self._lanes):
             moments.append(now + TAKE_BACK_SECONDS)
         return max(0.0, min([*moments, now + LONGEST_PAUSE]) - now)
+
+    def _with_room(self) -> list[tuple[Lane, Pace]]:
+        return [(lane, pace) for lane, pace in zip(self._lanes, self._paces, strict=True) if lane.capabilities and lane.slots.room()]
 
     def _take_back(self, *, waiting_for: float = LONGEST_WAIT) -> None:
         """Hand back, unspent, what was acquired ahead of slots that then took longer: others may be free."""
@@ -185,7 +192,8 @@ class Acquirer:
             return 0
         failpoint("acquire.after_commit")
         helds = {row.item_id: self._hold(row, asked_at) for row in rows}
-        self._renewals.hold(helds.values())
+        # What is late already (this process slept) goes back: it is not renewed on the way to the slot that says so.
+        self._renewals.hold(held for held in helds.values() if not self._runner.is_late(held))
         for item in self._read(lane, rows, helds):
             lane.slots.begin(item)
         return len(rows)

@@ -34,8 +34,9 @@ class Pace:
 
     def looked(self, now: float, *, found: int, asked: int) -> None:
         """`now`: before the look, so that nothing is missed that came meanwhile."""
-        self.looked_at, self.due_at = now, float("inf")
-        self.poll_at = now + self.jitter(self.poll_seconds)
+        self.looked_at, self.poll_at = now, now + self.jitter(self.poll_seconds)
+        if self.due_at <= now:
+            self.due_at = float("inf")
         self.changed = found == asked  # then there may be more, else there was no more
         if found:
             self.pause = 0.0 if self.changed else SHORTEST

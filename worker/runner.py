@@ -92,8 +92,7 @@ class Runner:
             return "dropped"
         if item.held.cancelled:  # told to stop before it began
             return self.hand_back(item)
-        left = item.held.deadline - time.monotonic()
-        if left < min(self._settings.minimum_lease_seconds, item.held.seconds / 2):
+        if self.is_late(item.held):
             return self.hand_back(item)
         try:
             return self._advance(item)
@@ -104,6 +103,10 @@ class Runner:
             logger.exception(line("command_broken", kind=item.row.kind, item=item.row.item_id))
             failure = failed(problem)
         return self._report(item, lambda conn: self._fail(conn, item, failure))
+
+    def is_late(self, held: Held) -> bool:
+        """Whether too little of the lease is left to begin."""
+        return held.deadline - time.monotonic() < min(self._settings.minimum_lease_seconds, held.seconds / 2)
 
     def hand_back(self, item: Item, *, because: Refusal | None = None, started: bool = False) -> Any:
         """Give an item back that was not started, or that may not go on: its attempt is not spent (R5)."""

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from statistics import median
+from typing import Any
 
 import click
 
 from cli.bench import plans
-from cli.bench.queued import FULL, QUICK, Size
+from cli.bench.queued import FULL, PARTS, QUICK
 from cli.database import as_json as json_option
 from cli.database import database, database_url
 from engine.commands.outcome import Actor
@@ -52,20 +53,23 @@ def engine_bench(server: str | None, seconds: float, processes: int, threads: in
 
 
 @bench.command("queue")
-@click.option("--server", help="URL of a server on which a database may be made; else DATABASE_URL, else an embedded one.")
-@click.option("--jobs", default=FULL.jobs, show_default=True, help="Jobs of each drain.")
-@click.option("--length", default=FULL.length, show_default=True, help="Service tasks of a case, one after another.")
-@click.option("--rounds", default=FULL.rounds, show_default=True)
-@click.option("--inline", is_flag=True, help="The handler runs in a thread of the worker instead of a process.")
+@click.option("--server", help="URL of a server on which databases may be made; else DATABASE_URL, else an embedded one.")
+@click.option("--part", "parts", type=click.Choice(PARTS), multiple=True, help="Only this; may be given several times. All of them else.")
+@click.option("--jobs", default=FULL.jobs, show_default=True, help="drain: jobs of each round.")
+@click.option("--length", default=FULL.length, show_default=True, help="drain: service tasks of a case, one after another.")
+@click.option("--rounds", default=FULL.rounds, show_default=True, help="drain: rounds, each beside the yardstick.")
+@click.option("--inline", is_flag=True, help="drain: the handler runs in a thread of the worker instead of a process.")
+@click.option("--peer-jobs", default=FULL.peer_jobs, show_default=True, help="peers: jobs of procrastinate and DBOS.")
+@click.option("--rows", default=FULL.rows, show_default=True, help="scale: rows that wait or stand in front.")
 @click.option("--quick", is_flag=True, help="Seconds instead of minutes: shows that it works, says nothing about speed.")
 @json_option
-def queue_bench(server: str | None, jobs: int, length: int, rounds: int, inline: bool, quick: bool, as_json: bool) -> None:
-    """Durable jobs a second with one worker and with two, beside a plain psycopg loop with the same processes and threads."""
+def queue_bench(server: str | None, parts: tuple[str, ...], inline: bool, quick: bool, as_json: bool, **size: Any) -> None:
+    """Durable jobs a second, waits, and acquisition at scale; beside a plain psycopg loop, procrastinate and DBOS."""
     from cli.bench.queued import bench_queue, lines
     from cli.bench.server import a_server
 
     with a_server(server) as url:
-        figures = bench_queue(url, QUICK if quick else Size(jobs=jobs, length=length, rounds=rounds), inline=inline)
+        figures = bench_queue(url, QUICK if quick else replace(FULL, **size), parts=parts or PARTS, inline=inline)
     if as_json:
         click.echo(json.dumps(asdict(figures)))
         return

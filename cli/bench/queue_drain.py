@@ -11,7 +11,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -64,10 +64,10 @@ def drain(url: str, *, jobs: int, length: int, workers: int, topic: str = "bench
         _pause(conn, topic)  # what is written while a pause stands is held
         conn.execute("VACUUM ANALYZE")
         with baton_workers(url, workers) as processes:
-            _wait(lambda: _running(conn) == cases, f"{warm} cases to end that start every handler process", DRAIN_SECONDS)
+            wait(lambda: running(conn) == cases, f"{warm} cases to end that start every handler process", DRAIN_SECONDS)
             before, first = spent(conn, processes), _last_event(conn)
             _go_on(conn, topic)
-            _wait(lambda: _running(conn) == 0, f"{cases} cases to end", DRAIN_SECONDS)
+            wait(lambda: running(conn) == 0, f"{cases} cases to end", DRAIN_SECONDS)
             after = spent(conn, processes)
             parents = sum(memory_kb(pid) for pid in processes)
             children = sum(memory_kb(child) for pid in processes for child in children_of(pid))
@@ -80,13 +80,19 @@ def drain(url: str, *, jobs: int, length: int, workers: int, topic: str = "bench
 def fill(url: str, conn: psycopg.Connection[Any], topic: str, *, jobs: int, length: int) -> int:
     """Start as many cases as that takes, by the public command; returns how many."""
     key = f"bench_{re.sub('[^a-z]', '_', topic)}_{length}"
-    made = deploy(conn, [(f"{key}.bpmn", chain(key, topic, length))], actor=SYSTEM)
-    if not isinstance(made, Deployed):
-        raise RuntimeError(f"the bench model was refused: {made}")
+    deployed(conn, key, chain(key, topic, length))
     cases = max(1, jobs // length)
     with ThreadPoolExecutor(FILLERS) as pool:
         list(pool.map(lambda share: _start(url, key, share), [len(range(n, cases, FILLERS)) for n in range(FILLERS)]))
     return cases
+
+
+def deployed(conn: psycopg.Connection[Any], key: str, model: bytes) -> str:
+    """The key of a process that was deployed."""
+    made = deploy(conn, [(f"{key}.bpmn", model)], actor=SYSTEM)
+    if not isinstance(made, Deployed):
+        raise RuntimeError(f"the bench model was refused: {made}")
+    return key
 
 
 def _start(url: str, key: str, cases: int) -> None:
@@ -105,7 +111,7 @@ def baton_workers(url: str, count: int, **settings: str) -> Iterator[list[int]]:
         running = [_worker(url, log, settings) for log in logs]
         try:
             for process, log in zip(running, logs, strict=True):
-                _wait(lambda: _ready(process, log), "a worker to be ready", START_SECONDS)  # noqa: B023 - called at once
+                wait(lambda: _ready(process, log), "a worker to be ready", START_SECONDS)  # noqa: B023 - called at once
             yield [process.pid for process in running]
         finally:
             for process in running:
@@ -132,7 +138,8 @@ def _ready(process: subprocess.Popen[bytes], log: Path) -> bool:
     return "worker_ready" in text
 
 
-def _wait(look: Any, what: str, seconds: float) -> None:
+def wait(look: Callable[[], object], what: str, seconds: float) -> None:
+    """Until `look` finds something true."""
     end = time.monotonic() + seconds
     while not look():
         if time.monotonic() > end:
@@ -148,7 +155,8 @@ def _go_on(conn: psycopg.Connection[Any], topic: str) -> None:
     conn.execute("DELETE FROM pause WHERE kind = 'service' AND topic = %s", (topic,))
 
 
-def _running(conn: psycopg.Connection[Any]) -> int:
+def running(conn: psycopg.Connection[Any]) -> int:
+    """How many cases have not ended."""
     row = conn.execute("SELECT count(*) FROM process_instance WHERE status = 'running'").fetchone()
     assert row is not None, "an aggregate gives one row"
     return int(row[0])

@@ -1,4 +1,4 @@
-"""Models of `baton bench queue`: service tasks one after another, and a timer before one."""
+"""Models of `baton bench queue`: service tasks one after another; a timer."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ def chain(key: str, topic: str, length: int) -> bytes:
     return _process(key, nodes, [f"task{n}" for n in range(1, length + 1)])
 
 
-def timed(key: str, topic: str, seconds: float) -> bytes:
-    """A timer, then one service task."""
+def timed(key: str, seconds: float) -> bytes:
+    """A start event, a timer, an end event."""
     timer = (
         '<intermediateCatchEvent id="wait"><timerEventDefinition>'
         f"<timeDuration>PT{seconds:g}S</timeDuration></timerEventDefinition></intermediateCatchEvent>"
     )
-    return _process(key, [timer, f'<serviceTask id="task1" baton:handler="{topic}"/>'], ["wait", "task1"])
+    return _process(key, [timer], ["wait"])
 
 
 def _process(key: str, nodes: list[str], between: list[str]) -> bytes:

@@ -73,6 +73,11 @@ def _cpu(pid: int) -> float:
     return 0.0
 
 
+def is_here(conn: psycopg.Connection[Any]) -> bool:
+    """Whether the server's processes are on this machine, with its clock."""
+    return all(_is_postgres(row[0]) for row in conn.execute(_BACKENDS))
+
+
 def _server_cpu(conn: psycopg.Connection[Any]) -> float | None:
     """Of the sessions in this database and of the processes that write for them."""
     pids = [row[0] for row in conn.execute(_BACKENDS)]

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import unicodedata
+from functools import lru_cache
 
 KEY_LENGTH = 200  # characters: long enough to tell names apart, short enough for an index
 
 
+@lru_cache(maxsize=1_000)
 def sort_key(text: str) -> str:
     """Casefolded, accents folded, blanks collapsed: "  Prüfung  B" and "PRUFUNG b" sort side by side."""
     apart = unicodedata.normalize("NFKD", text.casefold())

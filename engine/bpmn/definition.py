@@ -102,7 +102,11 @@ def event_of(definition: ProcessDefinition, node: Node) -> Node:
 
 def none_start(definition: ProcessDefinition) -> str | None:
     """The id of the process's first none start event (10.5.2): nothing triggers it but who starts or calls the process."""
-    return next((key for key in definition.starts.get(None, ()) if not occurs(definition.nodes[key].config)), None)
+    if "none start" not in definition.derived:
+        starts = definition.starts.get(None, ())
+        definition.derived["none start"] = next((key for key in starts if not occurs(definition.nodes[key].config)), None)
+    found: str | None = definition.derived["none start"]
+    return found
 
 
 # ---- configurations by kind

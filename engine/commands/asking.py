@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
@@ -16,6 +15,7 @@ from engine.core.snapshot import Snapshot, Trigger
 from engine.db.called import Means, called, calls_ahead, forget, unknown
 from engine.db.decisions import decided
 from engine.db.definitions import compiled
+from engine.frozen import dataclass
 from engine.ids import new_id
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 from enum import StrEnum
 from typing import Any
 from uuid import UUID
 
 from engine.bpmn.definition import Problem
+from engine.frozen import dataclass
 
 
 class Refusal(StrEnum):

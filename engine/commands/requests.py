@@ -14,7 +14,7 @@ import hashlib
 import json
 import types
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, is_dataclass, replace
+from dataclasses import fields, is_dataclass, replace
 from datetime import datetime
 from enum import Enum
 from functools import cache
@@ -29,6 +29,7 @@ from engine.commands import outcome as outcomes
 from engine.commands.outcome import Actor, Refusal, Rejected
 from engine.commands.transaction import Connection
 from engine.core.values import Variable
+from engine.frozen import dataclass
 
 _ASKED = orjson.OPT_SORT_KEYS | orjson.OPT_NON_STR_KEYS | orjson.OPT_PASSTHROUGH_DATACLASS
 _OUTCOME = orjson.OPT_PASSTHROUGH_DATACLASS | orjson.OPT_NON_STR_KEYS

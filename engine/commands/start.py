@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -28,6 +28,7 @@ from engine.db.called import forget
 from engine.db.definitions import DefinitionRefused, compiled, newest_known, reads_clock, remember_newest
 from engine.db.session import cursor_of
 from engine.failpoints import commit_point
+from engine.frozen import dataclass
 from engine.ids import new_id
 
 LOOKS = 5  # how often a definition may change between the read and the guarded write

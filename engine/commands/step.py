@@ -8,7 +8,7 @@ load, judge again, the core, the same write, COMMIT. Never a second optimistic t
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
@@ -31,6 +31,7 @@ from engine.db.definitions import DefinitionRefused, asks_the_time, compiled
 from engine.db.load import Loaded, lock_case, read_case
 from engine.db.relock import Seen, lock_moved_case
 from engine.failpoints import commit_point
+from engine.frozen import dataclass
 
 NEVER = datetime.min.replace(tzinfo=UTC)
 """Stands for "when" in an outcome until the database has said it."""

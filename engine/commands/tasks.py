@@ -22,6 +22,7 @@ from engine.commands.transaction import Connection, command
 from engine.core.effects import InvariantBroken
 from engine.db.acquire import NEXT_TASK
 from engine.db.session import cursor_of
+from engine.db.single_rows import texts
 from engine.failpoints import commit_point
 
 LOOKS = 20  # how often a task may change hands between a write that missed and the read that says why
@@ -205,6 +206,7 @@ def _change(
 def _write(conn: Connection, press: _Press, statements: tuple[str, str], params: Mapping[str, Any], done: Outcome) -> Any:
     """Run the one statement: (task, when), or None when its guard found nothing or this request was done before."""
     values = {**may_params(press.actor), **params}
+    values["may_groups"] = texts(values["may_groups"])
     if press.request is not None:
         values.update(press.request.params(), outcome=encode(done))
     try:

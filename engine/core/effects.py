@@ -7,7 +7,7 @@ and the scope it owns with everything inside; user tasks stay and are moved to `
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -281,17 +281,22 @@ class Effects:
     @property
     def exclusive(self) -> bool:
         """Whether some of the new work waits for its turn."""
+        if not self.jobs and not self.external_tasks:
+            return False
         return any(job.exclusive for job in self.jobs) or any(task.exclusive for task in self.external_tasks)
 
     def check(self) -> None:
         """Raise InvariantBroken if a row is named twice."""
-        for name, ids in (
-            ("instance", [i.id for i in self.new_instances] + [i.id for i in self.ended_instances]),
-            ("scope", [s.id for s in self.new_scopes] + self.gone_scopes + list(self.counters)),
-            ("token", [t.id for t in self.new_tokens] + [t.id for t in self.moved_tokens] + self.gone_tokens + list(self.memories)),
-            ("task", [t.id for t in self.tasks] + self.cancelled_tasks),
-            ("execution", [e.id for e in self.new_executions] + [e.id for e in self.moved_executions] + self.gone_executions),
-            ("scope of executions", [each.from_scope for each in self.handed_over] + self.forgotten_scopes),
-        ):
-            if len(ids) > 1 and len(ids) != len(set(ids)):
-                raise InvariantBroken(f"effects name a {name} twice: {sorted(map(str, ids))}")
+        once("instance", [i.id for i in self.new_instances], [i.id for i in self.ended_instances])
+        once("scope", [s.id for s in self.new_scopes], self.gone_scopes, self.counters)
+        once("token", [t.id for t in self.new_tokens], [t.id for t in self.moved_tokens], self.gone_tokens, self.memories)
+        once("task", [t.id for t in self.tasks], self.cancelled_tasks)
+        once("execution", [e.id for e in self.new_executions], [e.id for e in self.moved_executions], self.gone_executions)
+        once("scope of executions", [each.from_scope for each in self.handed_over], self.forgotten_scopes)
+
+
+def once(name: str, *groups: Collection[UUID]) -> None:
+    """Raise InvariantBroken if an id stands in the groups twice."""
+    number = sum(map(len, groups))
+    if number > 1 and number != len(set().union(*groups)):
+        raise InvariantBroken(f"effects name a {name} twice: {sorted(str(each) for group in groups for each in group)}")

@@ -7,11 +7,12 @@ none, and asks again with that in `Known`.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from uuid import UUID
 
 from engine.bpmn.definition import ProcessDefinition
 from engine.dmn.definition import DecisionGraph
+from engine.frozen import dataclass
 
 
 @dataclass(frozen=True, slots=True)

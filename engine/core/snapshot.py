@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 from typing import Any
 from uuid import UUID
 
 from engine.core.values import Variable
+from engine.frozen import dataclass
 
 
 @dataclass(frozen=True, slots=True)

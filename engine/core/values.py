@@ -15,11 +15,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
 from math import isfinite
 from typing import Any
+
+from engine.frozen import dataclass
 
 # Limits of what a form, a worker or the API may send in one command. Refused by name before anything runs (S34).
 MAX_NAME = 255  # characters

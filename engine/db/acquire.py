@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, NamedTuple
 from uuid import UUID
@@ -26,6 +25,7 @@ from engine.db.locks import EXCLUSIVE, GIVES_UP, ROOT_OF_ITEM_IF_FREE, TURN, kee
 from engine.db.session import cursor_of, transaction
 from engine.db.taken_back import FRONT, LOST, take_back_sql
 from engine.failpoints import commit_point
+from engine.frozen import dataclass
 from engine.ids import new_id
 
 Connection = psycopg.Connection[Any]

@@ -57,11 +57,14 @@ class Change:
     calls: tuple[Call, ...] = ()  # what calls meant them, for a look anew
 
     _mix: Mix | None = None  # once the effects are complete
+    _statements: tuple[str, ...] | None = None
 
     @property
     def statements(self) -> tuple[str, ...]:
         """The writing statements; from here on the effects may not gain a row."""
-        return writing_statements(self.written)
+        if self._statements is None:
+            self._statements = writing_statements(self.written)
+        return self._statements
 
     @property
     def written(self) -> Mix:

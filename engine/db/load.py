@@ -8,7 +8,7 @@ acquired batch need, in one statement.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -22,6 +22,8 @@ from engine.core.values import Later, Variable, native
 from engine.db import locks, straight
 from engine.db.pauses import row_is_paused
 from engine.db.session import cursor_of
+from engine.frozen import dataclass
+from engine.ids import id_of
 
 # Documents come back by the thousand. Integers are kept within 64 bits by `engine.core.values`, so nothing is lost.
 set_json_loads(orjson.loads)
@@ -123,11 +125,11 @@ def _waiting(row: Mapping[str, Any] | None) -> Waiting | None:
         return None
     token = row["token_id"]
     return Waiting(
-        UUID(row["id"]),
+        id_of(row["id"]),
         row["kind"],
         row["element_id"],
-        None if token is None else UUID(token),
-        UUID(row["definition_id"]),
+        None if token is None else id_of(token),
+        id_of(row["definition_id"]),
         row["definition_status"],
         row["definition_version"],
     )
@@ -137,7 +139,7 @@ def _stored(row: Mapping[str, Any] | None) -> Stored | None:
     if row is None:
         return None
     variables = {name: Variable(value["type"], value["value"]) for name, value in row["variables"].items()}
-    return Stored(UUID(row["id"]), variables, row["correlation_key"])
+    return Stored(id_of(row["id"]), variables, row["correlation_key"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,9 +169,9 @@ def lock_reception(conn: psycopg.Connection[Any], job_id: UUID, receiver: UUID |
     if row is None or row[0] is None:
         return None
     found = row[0]
-    subscription = found["subscription"] and UUID(found["subscription"])
+    subscription = found["subscription"] and id_of(found["subscription"])
     case = None if subscription is None else case_in((found["case"],), "subscription", subscription, whole)
-    definition = found["definition_id"] and UUID(found["definition_id"])
+    definition = found["definition_id"] and id_of(found["definition_id"])
     now = datetime.fromisoformat(found["now"])
     return Reception(found["job"], now, case, subscription, found["element_id"], definition, found["definition_status"])
 
@@ -307,7 +309,7 @@ def case_in(row: Sequence[Any] | None, kind: str, leaf_id: UUID, whole: bool) ->
             status=leaf["status"],
             fence=leaf.get("fence"),
             element_id=leaf.get("element_id", ""),
-            token_id=None if token_id is None else UUID(token_id),
+            token_id=None if token_id is None else id_of(token_id),
             detail=leaf,
         ),
         snapshot=None if instance is None else _snapshot(document, instance, whole),
@@ -326,21 +328,21 @@ def _snapshot(document: Mapping[str, Any], instance: Mapping[str, Any], whole: b
     tokens = [_token(*row, memory=remembered.get(row[0])) for row in (*(document["tokens"] or ()), *(document.get("joining") or ()))]
     return Snapshot(
         tenant_id=instance["tenant_id"],
-        instance_id=UUID(instance["id"]),
-        root_id=UUID(instance["root_id"]),
-        definition_id=UUID(instance["definition_id"]),
+        instance_id=id_of(instance["id"]),
+        root_id=id_of(instance["root_id"]),
+        definition_id=id_of(instance["definition_id"]),
         business_key=instance["business_key"],
         revision=instance["revision"],
         scopes={scope.id: scope for scope in scopes},
         tokens={token.id: token for token in tokens},
-        crowded=frozenset(map(UUID, document.get("crowded") or ())),
+        crowded=frozenset(map(id_of, document.get("crowded") or ())),
         other_leaves=bool(document.get("other_leaves")),
         whole=whole,
-        tasks=tuple(OpenTask(UUID(row[0]), UUID(row[1]), row[2]) for row in document.get("tasks") or ()),
-        signals=tuple(OpenSignal(UUID(row[0]), UUID(row[1]), row[2], row[3]) for row in document.get("signals") or ()),
+        tasks=tuple(OpenTask(id_of(row[0]), id_of(row[1]), row[2]) for row in document.get("tasks") or ()),
+        signals=tuple(OpenSignal(id_of(row[0]), id_of(row[1]), row[2], row[3]) for row in document.get("signals") or ()),
         started_by=instance["started_by"],
         executions=tuple(_execution(*row) for row in document.get("executions") or ()),
-        others=tuple(InstanceState(UUID(row[0]), UUID(row[1]), row[2], row[3]) for row in document.get("others") or ()),
+        others=tuple(InstanceState(id_of(row[0]), id_of(row[1]), row[2], row[3]) for row in document.get("others") or ()),
         takes_turns=bool(instance.get("takes_turns")),
     )
 
@@ -356,27 +358,27 @@ def _scope(
     home: str | None,
 ) -> ScopeState:
     return ScopeState(
-        id=UUID(id),
-        parent_id=None if parent_id is None else UUID(parent_id),
+        id=id_of(id),
+        parent_id=None if parent_id is None else id_of(parent_id),
         element_id=element_id,
-        token_id=None if token_id is None else UUID(token_id),
+        token_id=None if token_id is None else id_of(token_id),
         variables={name: Variable(*typed) if len(typed) == 2 else Later(typed[0]) for name, typed in (variables or {}).items()},
         counters=counters,
-        instance_id=None if home is None else UUID(home),
+        instance_id=None if home is None else id_of(home),
     )
 
 
 def _token(id: str, scope_id: str, element_id: str, flow_id: str | None, status: str, *, memory: Mapping[str, Any] | None) -> TokenState:
-    return TokenState(UUID(id), UUID(scope_id), element_id, flow_id, status, memory)
+    return TokenState(id_of(id), id_of(scope_id), element_id, flow_id, status, memory)
 
 
 def _execution(
     id: str, scope_id: str | None, within_id: str | None, element_id: str, number: int, variables: Mapping[str, Any]
 ) -> ExecutionState:
     return ExecutionState(
-        id=UUID(id),
-        scope_id=None if scope_id is None else UUID(scope_id),
-        within_id=None if within_id is None else UUID(within_id),
+        id=id_of(id),
+        scope_id=None if scope_id is None else id_of(scope_id),
+        within_id=None if within_id is None else id_of(within_id),
         element_id=element_id,
         number=number,
         variables={name: _variable(value) for name, value in variables.items()},

@@ -86,9 +86,7 @@ class Run:
     @property
     def root(self) -> Instance:
         """The instance that nobody called; every snapshot reaches up to it."""
-        if len(self.instances) == 1:
-            return self.instance
-        return next(instance for instance in self.instances.values() if instance.caller is None)
+        return self.instance if len(self.instances) == 1 else next(each for each in self.instances.values() if each.caller is None)
 
     def token(self, token_id: UUID) -> Token:
         """A token of the snapshot."""

@@ -140,7 +140,7 @@ def test_an_inline_handler_past_its_deadline_is_renewed_no_more_and_the_next_att
     """The documented limit: nothing kills a thread. Its job goes to another run, and what it returns late is refused."""
     deployed(committed_db, "inline", chain("inline", service("work", "test.inline_waits", {"folder": tmp_path})))
     instance = started(committed_db, "inline")
-    with worker(database_url, tmp_path) as process:
+    with worker(database_url, tmp_path, worker_slots="4") as process:
         eventually(lambda: (tmp_path / "inline-2").exists(), "the lease to run out and the job to be run again")
         (tmp_path / "go-1").touch()
         process.says("job_dropped")

@@ -13,6 +13,7 @@ OPERATIONS = (
     ("jobs", "/operations/jobs", "list", "Jobs"),
     ("failed", "/operations/failed", "alert", "Failed work"),
     ("leases", "/operations/leases", "lock", "Leases"),
+    ("pauses", "/operations/pauses", "pause", "Paused"),
     ("outbox", "/operations/outbox", "send", "Outbox"),
     ("messages", "/operations/messages", "mail", "Messages"),
     ("workers", "/operations/workers", "server", "Workers"),

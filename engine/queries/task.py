@@ -12,6 +12,7 @@ from sqlalchemy import text
 
 from engine.commands.may import may_params, task_visible
 from engine.commands.outcome import Actor
+from engine.core.lifecycle import SUSPENDED
 from engine.core.values import Variable
 from engine.queries.inbox import ASSIGNEE, COLUMNS, DEFINITION, MAY_CLAIM, MINE, bind
 from engine.queries.rows import Connection, rows
@@ -51,12 +52,20 @@ class TaskDetail:
     candidate_groups: tuple[str, ...]
     candidate_names: tuple[str, ...]
     mark: str | None
+    suspended_by_name: str | None
+    suspended_at: datetime | None
+    suspended_because: str | None
     may_claim: bool
     mine: bool
 
     @property
     def is_over(self) -> bool:
         return self.ended_at is not None
+
+    @property
+    def rests(self) -> bool:
+        """Its case is suspended: it can be seen, not claimed or completed."""
+        return self.mark in SUSPENDED and not self.is_over
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,10 +94,13 @@ TASK = f"""
     SELECT {COLUMNS}, {MAY_CLAIM}, {MINE}, t.assigned_by, giver.display_name AS assigned_by_name, t.follow_up_at, t.ended_by,
       coalesce(ender.display_name, t.ended_by) AS ended_by_name, t.root_id, t.definition_id, d.key AS definition_key, t.element_id,
       t.token_id, t.candidate_users, t.candidate_groups, root.mark,
+      coalesce(stopper.display_name, stop.suspended_by) AS suspended_by_name, stop.suspended_at, stop.reason AS suspended_because,
       ARRAY(SELECT coalesce(c.display_name, u) FROM unnest(t.candidate_users) u
         LEFT JOIN person c ON c.tenant_id = t.tenant_id AND c.username = u ORDER BY 1) AS candidate_names
     FROM user_task t {DEFINITION} {ASSIGNEE}
     LEFT JOIN process_instance root ON root.id = t.root_id
+    LEFT JOIN suspension stop ON stop.object_id = t.root_id AND root.mark IS NOT NULL
+    LEFT JOIN person stopper ON stopper.tenant_id = stop.tenant_id AND stopper.username = stop.suspended_by
     LEFT JOIN person giver ON giver.tenant_id = t.tenant_id AND giver.username = t.assigned_by
     LEFT JOIN person ender ON ender.tenant_id = t.tenant_id AND ender.username = t.ended_by
     WHERE t.id = :id AND {task_visible("t", bind=bind)}

@@ -5,12 +5,13 @@ Pure: it looks at rows that `queries.instance` read. The sentences are the templ
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
 from engine.queries.instance import IncidentRow, SubscriptionRow, TaskRow, Token, WorkRow
+from engine.queries.resting import PauseRow
 from engine.queries.turn import Turn
 
 
@@ -18,8 +19,9 @@ from engine.queries.turn import Turn
 class Reason:
     """`kind` names the sentence; `row` is what it speaks of; `element_id`: where.
 
-    incident, task_free, task_held, held, turn, job_due, job_later, leased, timer, timer_due, message, signal, condition, joining,
-    reset, inside, calls, compensating, unknown. The row of a condition is what it was last: true, false, or why that cannot be said.
+    incident, task_free, task_held, held, paused, turn, job_due, job_later, leased, timer, timer_due, message, signal, condition,
+    joining, reset, inside, calls, compensating, unknown. The row of a condition is what it was last: true, false, or why that
+    cannot be said; that of what is paused is the pause.
     """
 
     kind: str
@@ -49,11 +51,12 @@ def why(
     subscriptions: Sequence[SubscriptionRow],
     incidents: Sequence[IncidentRow],
     turn: Turn | None = None,
+    paused: Callable[[WorkRow], PauseRow | None] = lambda item: None,
 ) -> tuple[Waiting, ...]:
     """The tokens in their order, the stuck ones first.
 
     A token that stands for a subprocess is left out while its inner ones wait, unless it is being compensated. `turn`: the exclusive
-    work of the case that the others wait for.
+    work of the case that the others wait for. `paused`: the pause that an item rests by.
     """
     stuck_work = {incident.item_id: incident for incident in incidents}
     found = []
@@ -65,7 +68,7 @@ def why(
                 if incident.work == "token" and incident.item_id == token.id
             ),
             *(_task(task) for task in tasks if task.token_id == token.id and task.status in ("open", "claimed")),
-            *(_work(item, stuck_work, turn) for item in work if item.token_id == token.id and item.ended_at is None),
+            *(_work(item, stuck_work, turn, paused) for item in work if item.token_id == token.id and item.ended_at is None),
             *(
                 Reason("signal" if row.kind == "signal" else "message", row.element_id, row)
                 for row in subscriptions
@@ -96,12 +99,14 @@ def _task(task: TaskRow) -> Reason:
     return Reason("task_held" if task.status == "claimed" else "task_free", task.element_id, task)
 
 
-def _work(item: WorkRow, stuck: dict[UUID, IncidentRow], turn: Turn | None) -> Reason:
+def _work(item: WorkRow, stuck: dict[UUID, IncidentRow], turn: Turn | None, paused: Callable[[WorkRow], PauseRow | None]) -> Reason:
     element_id = item.element_id or ""
     if item.status == "failed":
         return Reason("incident", element_id, stuck.get(item.id, item))
     if item.held == ["exclusive"] and turn is not None:
         return Reason("turn", element_id, turn)
+    if item.status == "available" and (pause := paused(item)) is not None:
+        return Reason("paused", element_id, pause)
     if item.held:
         return Reason("held", element_id, item)
     if item.status == "leased":

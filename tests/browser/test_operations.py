@@ -13,6 +13,9 @@ from playwright.sync_api import Page, expect
 
 from engine.commands.cancel import cancel_instance
 from engine.commands.external_tasks import acquire_external_tasks
+from engine.commands.pause import pause_work
+from engine.commands.suspend import suspend_instance
+from engine.commands.suspend_definition import suspend_definition
 from tests.bpmn.models import around
 from tests.web.decisions import cooked, dinner
 from tests.web.operations import OLGA, deployed, failed_external_task, one, started
@@ -40,6 +43,17 @@ def furnished(conn: psycopg.Connection[Any]) -> Any:
     return here
 
 
+def resting(conn: psycopg.Connection[Any]) -> Any:
+    """A pause, a suspended version, and a suspended case."""
+    pause_work(conn, "service", "shop.charge", actor=OLGA, reason="the bank is down until noon")
+    suspend_definition(
+        conn, one(conn, "SELECT id FROM process_definition WHERE key = 'shipping'"), actor=OLGA, reason="a wrong address form"
+    )
+    here = started(conn, "order-fulfilment", business_key="ORD-9")
+    suspend_instance(conn, here, actor=OLGA, reason="the auditors are here")
+    return here
+
+
 def furnished_with_decisions(conn: psycopg.Connection[Any]) -> Any:
     """A case that was decided."""
     cooked(conn)
@@ -52,12 +66,14 @@ def test_axe_finds_nothing_on_any_page_of_operations_and_none_overflows(
     open_browser: Open, committed_db: psycopg.Connection, scheme: str, width: int
 ) -> None:
     here, decided = furnished(committed_db), furnished_with_decisions(committed_db)
+    suspended = resting(committed_db)
     item = one(committed_db, "SELECT external_task_id FROM incident WHERE external_task_id IS NOT NULL")
     lease = one(committed_db, "SELECT id FROM external_task WHERE status = 'leased'")
     olga = open_browser("olga", width=width, color_scheme=scheme)
     paths = (
         "", "/processes", "/processes/order-fulfilment/1", "/instances", "/instances?q=zebra", f"/instances/{here}",
-        f"/instances/{here}?cancel=1", "/jobs", "/leases", f"/leases?release={lease}&item={lease}", "/failed",
+        f"/instances/{here}?cancel=1", f"/instances/{here}?suspend=1", f"/instances/{suspended}", "/processes/order-fulfilment/1?suspend=1",
+        "/processes/shipping/1", "/pauses", "/jobs", "/leases", f"/leases?release={lease}&item={lease}", "/failed",
         f"/failed/external_task/{item}", "/workers", "/outbox", "/messages", "/sign-ins", "/deploy",
         "/decisions", "/decisions?q=zebra", "/decisions/dish/1", "/decisions/season/1", f"/instances/{decided}",
     )  # fmt: skip

@@ -32,7 +32,7 @@ def start(key: str) -> Response:
     outcome = start_instance(command_connection(), key, actor=current_actor(), request_id=request_id(), **sent)
     if isinstance(outcome, Rejected):
         return refused(outcome)
-    response = _instance(outcome.instance_id)
+    response = answer_with(outcome.instance_id)
     response.status_code = 201
     response.headers["Location"] = url_for("api.show_instance", instance_id=outcome.instance_id)
     return response
@@ -55,7 +55,7 @@ def list_instances() -> Response:
 
 @blueprint.get("/process-instances/<uuid:instance_id>")
 def show_instance(instance_id: UUID) -> Response:
-    return _instance(instance_id)
+    return answer_with(instance_id)
 
 
 @blueprint.get("/process-instances/<uuid:instance_id>/history")
@@ -73,10 +73,11 @@ def history(instance_id: UUID) -> Response:
 def cancel(instance_id: UUID) -> Response:
     sent = json_body(reason=Field(text(longest=1000, empty=True), ""))
     outcome = cancel_instance(command_connection(), instance_id, actor=current_actor(), reason=sent["reason"], request_id=request_id())
-    return refused(outcome) if isinstance(outcome, Rejected) else _instance(instance_id)
+    return refused(outcome) if isinstance(outcome, Rejected) else answer_with(instance_id)
 
 
-def _instance(instance_id: UUID) -> Response:
+def answer_with(instance_id: UUID) -> Response:
+    """The instance with what stands in it, if this actor may see it."""
     with reading(reader()) as conn:
         found = api_instance(conn, current_actor(), instance_id)
         if found is None:

@@ -28,7 +28,8 @@ from webapp.operations.words import (
 
 blueprint = Blueprint("operations", __name__, url_prefix="/operations")
 
-OPEN_TO_SOME = frozenset(f"operations.{name}" for name in ("instance", "instance_part", "instance_model", "instance_drawing", "cancel"))
+_OPEN = ("instance", "instance_part", "instance_model", "instance_drawing", "cancel", "suspend", "resume")
+OPEN_TO_SOME = frozenset(f"operations.{name}" for name in _OPEN)
 """These ask `may` themselves: an instance has a starter and people with tasks."""
 
 

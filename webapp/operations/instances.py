@@ -18,6 +18,7 @@ from engine.queries.crew import workers
 from engine.queries.instances import InstanceFilter, count_instances
 from engine.queries.instances import instances as found_instances
 from engine.queries.processes import definitions, element_counts
+from engine.queries.resting import pause_of, pauses, suspension
 from engine.queries.rows import reading
 from engine.queries.turn import turn_of
 from engine.queries.why import why
@@ -134,6 +135,8 @@ def _instance(instance_id: UUID) -> dict[str, Any]:
         tasks = one.tasks(conn, instance_id)
         work = one.work(conn, instance_id)
         turn = turn_of(conn, found.root_id) if any("exclusive" in row.held for row in work) else None
+        stop = suspension(conn, found.root_id)
+        stopped = pauses(conn, tenant_id=actor.tenant_id) if work else []
         incidents = one.incidents(conn, instance_id)
         subscriptions = one.subscriptions(conn, instance_id, tenant_id=actor.tenant_id)
         called = one.called(conn, instance_id)
@@ -150,6 +153,8 @@ def _instance(instance_id: UUID) -> dict[str, Any]:
         "task_names": {task.id: task.name for task in tasks},
         "work": work,
         "turn": turn,
+        "suspension": stop,
+        "pauses": stopped,
         "incidents": incidents,
         "subscriptions": subscriptions,
         "called": called,
@@ -158,7 +163,15 @@ def _instance(instance_id: UUID) -> dict[str, Any]:
         "timeline_after": after(),
         "everything": everything,
         "counts_json": counts_shape(counts) | {"taken": taken},
-        "waiting": why(tokens, tasks=tasks, work=work, subscriptions=subscriptions, incidents=incidents, turn=turn),
+        "waiting": why(
+            tokens,
+            tasks=tasks,
+            work=work,
+            subscriptions=subscriptions,
+            incidents=incidents,
+            turn=turn,
+            paused=lambda item: pause_of(stopped, item, found.definition_key),
+        ),
         "steps": outline(model) if model else (),
         "by_element": {row.element_id: row for row in counts},
         "name_in": element_name,
@@ -167,6 +180,7 @@ def _instance(instance_id: UUID) -> dict[str, Any]:
         "condition": lambda event: condition_of(model, event),
         "alive": bool(crew),
         "knows": lambda kind, topic: any([kind, topic] in worker.kinds for worker in crew),
+        "asks_to_suspend": bool(request.args.get("suspend")) and found.status == "running",
         "asks_to_cancel": bool(request.args.get("cancel")) and found.status == "running",
         "may_cancel": may(actor, "cancel", InstanceView(actor.tenant_id, found.started_by)),
         "may_operate": is_operator(actor),
@@ -196,5 +210,8 @@ def _shown(context: dict[str, Any]) -> list[Any]:
         context["alive"],
         context["called"],
         context["asks_to_cancel"],
+        context["suspension"],
+        context["pauses"],
+        [row.held for row in context["work"]],
         context["everything"],
     ]

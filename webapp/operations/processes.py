@@ -11,6 +11,7 @@ from engine.bpmn.definition import PART
 from engine.commands.delete_version import delete_version
 from engine.commands.outcome import Rejected
 from engine.queries.processes import DefinitionRow, ElementCounts, definition, definitions, element_counts, source
+from engine.queries.resting import suspension
 from engine.queries.rows import reading
 from engine.queries.schedules import schedules
 from webapp.auth.identity import current_actor
@@ -112,6 +113,7 @@ def _shown(key: str, version: int | None) -> dict[str, Any]:
             abort(404)
         counts = element_counts(conn, definition_id=row.id)
         timed = schedules(conn, row.id)
+        stop = suspension(conn, row.id)
     model = model_of(row.id)
     steps: tuple[Step, ...] = outline(model) if model else ()
     return {
@@ -124,6 +126,8 @@ def _shown(key: str, version: int | None) -> dict[str, Any]:
         "by_element": {found.element_id: found for found in counts},
         "steps": steps,
         "model": model,
+        "suspension": stop if row.status == "suspended" else None,
+        "asks_to_suspend": bool(request.args.get("suspend")) and row.status == "active",
         "asks_to_delete": bool(request.args.get("delete")) and row.status != "deleting",
     }
 

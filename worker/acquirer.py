@@ -76,14 +76,12 @@ class Acquirer:
     def start(self) -> None:
         self._thread.start()
 
-    def stop(self, *, seconds: float) -> None:
-        """Acquire nothing more; returns once the last batch has been given to the slots, or after so many seconds.
-
-        Without a database that batch may hang between being leased and being read.
-        """
+    def stop(self, *, seconds: float) -> bool:
+        """Acquire nothing more; whether within so many seconds the last batch has been given to the slots. May be asked again."""
         self._stopping.set()
         self._wake.set()
         self._thread.join(seconds)
+        return not self._thread.is_alive()
 
     def wake(self) -> None:
         """There is room, and what ended may have made the next item due."""

@@ -67,9 +67,10 @@ class Database:
         if conn is not None and not conn.closed:
             conn.close()
 
-    def patiently(self, work: Callable[[Connection], R]) -> R:
-        """Run `work(connection)` until the database answers, whatever that takes. Raises Stopping when nobody waits any more.
+    def patiently(self, work: Callable[[Connection], R], *, unless: threading.Event | None = None) -> R:
+        """Run `work(connection)` until the database answers, whatever that takes.
 
+        Raises Stopping when nobody waits any more; `unless` is then asked instead of what the worker as a whole is told.
         Only for what may be run again whole: commands under a lease, reads. A database that is there and refuses (a
         timeout, a full disk) is asked a few times, then its error goes to the caller.
         """
@@ -87,7 +88,7 @@ class Database:
                         raise
                 self.drop()
                 self.is_gone(problem)
-            if self.stopping.wait(pause * random.uniform(0.75, 1.25)):  # noqa: S311 - jitter
+            if (unless or self.stopping).wait(pause * random.uniform(0.75, 1.25)):  # noqa: S311 - jitter
                 raise Stopping
             pause = min(pause * 2, LONGEST_PAUSE)
 

@@ -32,7 +32,7 @@ from engine.logs import line
 from worker import health
 from worker.acquirer import Acquirer, Lane
 from worker.children import STOP_SECONDS, Children
-from worker.database import Database
+from worker.database import Database, Stopping
 from worker.handlers import Handler, load_handlers
 from worker.lanes import plan, unknown
 from worker.pulse import Pulse
@@ -55,17 +55,22 @@ def run(settings: Settings) -> int:
     logs.set_up(settings.log_level)
     failpoints.install(settings.failpoints)
     told = threading.Semaphore(0)
+    worker = Worker(settings)
 
     def tell(number: int, frame: FrameType | None) -> None:
         told.release()
+        worker.unwanted.set()
 
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, tell)
-    worker = Worker(settings)
     # What was loaded stays for good: full collections need not look through it again.
     gc.collect()
     gc.freeze()
-    worker.start()
+    try:
+        worker.start()
+    except Stopping:
+        logger.info(line("worker_stopped", worker=worker.id, because="told to while it waited for the database"))
+        return 0
     told.acquire()
     worker.drain(hurry=lambda: told.acquire(blocking=False))
     return 0
@@ -78,6 +83,7 @@ class Worker:
         self.id = new_id()  # fresh at every start: the owner of its leases (R4)
         self._settings = settings
         self._handlers = load_handlers(settings.handlers)
+        self.unwanted = threading.Event()  # it shall not begin any more
         self._abandoned = threading.Event()
         self._draining = False
         self._database = Database(
@@ -136,11 +142,11 @@ class Worker:
     # ---- life
 
     def start(self) -> None:
-        """Register, waiting for the database if need be; then work."""
+        """Register, waiting for the database if need be; then work. Raises Stopping if it became unwanted while it waited."""
         if self._settings.worker_listen is not None:
             health.Health(self._settings.worker_listen, self.state).start()
         try:
-            self._database.patiently(lambda conn: self._pulse.beat())
+            self._database.patiently(lambda conn: self._pulse.beat(), unless=self.unwanted)
             self._ask_for_room()
         except psycopg.errors.UndefinedTable as problem:
             raise ConfigurationError(f"DATABASE_URL: expected a database that `baton migrate` was run on, found {problem}") from problem
@@ -160,8 +166,8 @@ class Worker:
         self._draining = True
         logger.info(line("worker_draining", worker=self.id, busy=self._busy(), grace=self._settings.drain_seconds))
         end = time.monotonic() + self._settings.drain_seconds
-        self._acquirer.stop(seconds=max(1.0, self._settings.drain_seconds))
-        self._wait_for_slots(max(0.0, end - time.monotonic()), hurry)
+        hurried = self._wait_for_the_last_batch(max(1.0, self._settings.drain_seconds), hurry)
+        self._wait_for_slots(0.0 if hurried else max(0.0, end - time.monotonic()), hurry)
         for held in self._renewals.in_hand():
             held.cancel(lost=False)
         self._wait_for_slots(STOP_SECONDS + LAST_REPORTS_SECONDS, None)
@@ -172,6 +178,16 @@ class Worker:
         self._abandoned.set()
         self._children.kill()
         logger.info(line("worker_stopped", worker=self.id, unfinished=self._busy()))
+
+    def _wait_for_the_last_batch(self, seconds: float, hurry: Callable[[], bool] | None) -> bool:
+        """Whether it was cut short: without a database a batch may hang between being leased and being read."""
+        end = time.monotonic() + seconds
+        while not self._acquirer.stop(seconds=min(0.2, max(0.0, end - time.monotonic()))):
+            if hurry is not None and hurry():
+                return True
+            if time.monotonic() >= end:
+                return False
+        return False
 
     def _wait_for_slots(self, seconds: float, hurry: Callable[[], bool] | None) -> None:
         end = time.monotonic() + seconds

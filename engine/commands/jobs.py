@@ -14,7 +14,7 @@ from psycopg import errors
 
 from engine.commands.failure import fail_item
 from engine.commands.landed import ended_before, failed_before
-from engine.commands.outcome import SYSTEM, ItemDone, ItemFailed, Lease, Refusal, Rejected
+from engine.commands.outcome import SYSTEM, ItemDone, ItemFailed, ItemReleased, Lease, Refusal, Rejected
 from engine.commands.requests import Request, refuse
 from engine.commands.step import Step, Taken, marked, take
 from engine.commands.transaction import Connection, command
@@ -24,7 +24,7 @@ from engine.db.load import Loaded, moment
 from engine.db.locks import END_DELIVERY
 from engine.db.session import cursor_of
 
-Outcome = ItemDone | ItemFailed | Rejected
+Outcome = ItemDone | ItemFailed | ItemReleased | Rejected
 
 UNFIT = ("unsupported",)  # what any step may end as, without asking whoever holds the lease: kinds of its incident
 

@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from engine.commands.outcome import ItemDone, ItemFailed, Lease
+from engine.commands.outcome import ItemDone, ItemFailed, ItemReleased, Lease
 from engine.commands.transaction import Connection
 from engine.db.session import cursor_of
 
@@ -24,20 +24,26 @@ _LANDED = (
     "SELECT h.kind, h.instance_id, h.data, i.data FROM history h LEFT JOIN LATERAL (SELECT n.data FROM history n"
     " WHERE h.kind = %(failed)s AND n.item_id = h.item_id AND n.kind = 'incident_opened' AND n.id > h.id ORDER BY n.id LIMIT 1) i ON true"
     " WHERE h.item_id = %(item_id)s AND (h.data->>'lease_number')::bigint = %(number)s AND (h.kind = ANY (%(landed)s)"
+    " OR (h.kind = %(released)s AND h.data->>'because' = 'suspended')"
     " OR (h.kind = %(failed)s AND h.data->>'status' = 'failed' AND i.data->>'kind' = ANY (%(unfit)s))) ORDER BY h.id DESC LIMIT 1"
 )
 _INCIDENT = "SELECT (data->>'incident_id')::uuid FROM history WHERE item_id = %s AND kind = 'incident_opened' ORDER BY id DESC LIMIT 1"
 
 
-def ended_before(conn: Connection, lease: Lease, landed: Sequence[str], unfit: Sequence[str]) -> ItemDone | ItemFailed | None:
-    """How this very lease ended, if by one of the events `landed` or by a failure with an incident of a kind in `unfit`."""
+def ended_before(
+    conn: Connection, lease: Lease, landed: Sequence[str], unfit: Sequence[str]
+) -> ItemDone | ItemFailed | ItemReleased | None:
+    """How this very lease ended, if by one of the events `landed`, by a failure with an incident of a kind in `unfit`, or by its
+    command, which lets the item wait for a resumption."""
     values = {"item_id": lease.item_id, "number": lease.number, "landed": list(landed), "unfit": list(unfit)}
-    row = cursor_of(conn).execute(_LANDED, {**values, "failed": f"{lease.kind}_failed"}).fetchone()
+    row = cursor_of(conn).execute(_LANDED, {**values, "failed": f"{lease.kind}_failed", "released": f"{lease.kind}_released"}).fetchone()
     if row is None:
         return None
     kind, instance_id, data, opened = row
     if kind in landed:
         return ItemDone(lease.item_id, lease.number, instance_id, repeated=True)
+    if kind == f"{lease.kind}_released":
+        return ItemReleased(lease.item_id)
     return ItemFailed(lease.item_id, lease.number, data["attempt"], data["status"], None, UUID(opened["incident_id"]))
 
 

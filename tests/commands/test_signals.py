@@ -321,6 +321,7 @@ def test_a_start_of_a_suspended_version_waits_and_one_that_newer_rules_refuse_is
     (lease,) = acquired(conn)
     suspend_definition(conn, definition, actor=OP)
     assert receive_signal(conn, lease) == ItemReleased(lease.item_id)
+    assert receive_signal(conn, lease) == ItemReleased(lease.item_id)  # asked again, as after an answer that was lost
     assert rows.columns(conn, "job", lease.item_id, "status", "attempts", "held") == ("available", 0, ["suspended"])
     assert acquired(conn) == []
     resume_definition(conn, definition, actor=OP)

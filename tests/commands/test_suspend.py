@@ -382,6 +382,7 @@ def test_a_message_thrown_to_who_is_suspended_waits_with_it_without_a_loop_and_i
 ) -> None:
     receiver, lease = thrown_to_a_suspended_one(conn)
     assert publish_thrown(conn, lease) == ItemReleased(lease.item_id)
+    assert publish_thrown(conn, lease) == ItemReleased(lease.item_id)  # asked again, as after an answer that was lost
     for _ in range(10):
         clock.advance(minutes=5)
         assert acquired(conn) == []

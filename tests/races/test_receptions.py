@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from psycopg.types.json import Jsonb
 
-from engine.commands.outcome import ItemDone, Lease, Refusal, Rejected, SignalThrown
+from engine.commands.outcome import ItemDone, ItemReleased, Lease, Refusal, Rejected, SignalThrown
 from engine.commands.signals import broadcast_signal, receive_signal, spread_signal
 from engine.commands.thrown_messages import publish_thrown
 from engine.db.acquire import recover_expired
@@ -104,6 +104,5 @@ def test_a_signal_for_a_start_event_waits_for_a_suspension_and_starts_nothing(co
     payload = Jsonb({"name": "GO", "variables": {}, "throw_id": None, "thrown_by": None})
     rows.insert(conn, "job", kind="signal", definition_id=definition, element_id="start", due_at=now, available_at=now, payload=payload)
     (lease,) = cases.acquired(conn)
-    refused = meanwhile(database_url, conn, SUSPEND, (), lambda c: receive_signal(c, lease))
-    assert refused.refusal is Refusal.DEFINITION_SUSPENDED
+    assert meanwhile(database_url, conn, SUSPEND, (), lambda c: receive_signal(c, lease)) == ItemReleased(lease.item_id)
     assert rows.one(conn, "SELECT count(*) FROM process_instance") == 0

@@ -185,8 +185,7 @@ def test_a_delivery_to_a_start_event_waits_for_a_suspension_and_starts_nothing(c
     stored(conn, "NEW")
     put(conn, process(**message("NEW")))
     (lease,) = cases.acquired(conn)
-    refused = meanwhile(database_url, conn, SUSPEND, (), lambda c: deliver_message(c, lease))
-    assert refused.refusal is Refusal.DEFINITION_SUSPENDED
+    assert meanwhile(database_url, conn, SUSPEND, (), lambda c: deliver_message(c, lease)) == ItemReleased(lease.item_id)
     assert rows.one(conn, "SELECT count(*) FROM process_instance") == 0
 
 

@@ -78,5 +78,5 @@ def read(path: Path) -> list[Ask]:
 
 
 def _lines(path: Path) -> Iterator[dict[str, Any]]:
-    for text in path.read_text(encoding="utf-8").splitlines():
+    for text in path.read_text(encoding="utf-8").split("\n")[:-1]:  # what has no end yet is being written
         yield json.loads(text)

@@ -39,7 +39,7 @@ STILL_SECONDS = 45.0  # nothing was written for so long: it will not be
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """`faults`: without, only the traffic. `sabotage`: 0, or which of tests.faults.storm.sabotage."""
+    """`faults`: without, only the traffic. `sabotage`: 0, or which of tests.faults.storm.sabotage; then `seconds` is the most."""
 
     seed: int
     seconds: float
@@ -48,6 +48,7 @@ class Plan:
     workers: int = 3
     webs: int = 2
     in_flight: int = 10
+    to_the_end: bool = True  # False: what was begun need not come to its end; a sabotage that was reported stays so
 
 
 @dataclass(slots=True)
@@ -137,7 +138,11 @@ class Scene:
         self.begun = time.monotonic()
         self.notes = folder / "notes"
         self.outside = Outside(folder)
-        environment = {handlers.PLACE: str(self.notes), SABOTAGE: str(plan.sabotage or ""), **sabotage.SETTINGS.get(plan.sabotage, {})}
+        environment = {
+            handlers.PLACE: str(self.notes),
+            SABOTAGE: str(plan.sabotage or ""),
+            **(sabotage.SABOTAGES[plan.sabotage].settings if plan.sabotage else {}),
+        }
         self.workers = [self._process(Worker, f"worker-{n}", n, {**WORKER, **environment}) for n in range(plan.workers)]
         self.webs = [self._process(Web, f"web-{n}", n, {**WEB, **environment}) for n in range(plan.webs)]
         self.monkey = Monkey(topology, self.workers, self.webs, say)
@@ -180,17 +185,26 @@ class Scene:
         eventually(lambda: "worker_ready" in self.workers[0].text(), "the first worker to be ready", seconds=60)
         self.watch.start()
         self.driver.start()
+        if self.plan.sabotage:
+            self._until_reported()
         faults = schedule(self.plan.seed, self.plan.seconds, promote=self.topology.standby is not None) if self.plan.faults else []
-        self.monkey.run(faults, self.plan.seconds)
+        self.monkey.run(faults, 0 if self.plan.sabotage else self.plan.seconds)
         self.say("calm: nothing new is begun, what was begun comes to its end")
         self.driver.finish()
         self.monkey.calm()
-        self._drain()
-        if not self.plan.sabotage:
-            self._everybody_works()
+        if self.plan.to_the_end:
+            self._drain()
+            if not self.plan.sabotage:
+                self._everybody_works()
         self.driver.stop()
         self.watch.stop()
         return self._report()
+
+    def _until_reported(self) -> None:
+        """What was broken comes to light when the traffic brings it about; the verdict is that of the end."""
+        end = time.monotonic() + self.plan.seconds
+        while time.monotonic() < end and not sabotage.reported(self.plan.sabotage, violations(self.evidence())):
+            time.sleep(0.5)
 
     def _drain(self) -> None:
         """Until every case has ended, or nothing is written any more."""
@@ -227,10 +241,12 @@ class Scene:
 
     def evidence(self) -> Evidence:
         """The three sources, as they are now."""
-        with psycopg.connect(self.topology.url(), autocommit=True, application_name="storm-watch") as conn:
+        asks = read(self.journal.path)  # first: what it holds must show in the rows
+        with psycopg.connect(self.topology.url(), application_name="storm-watch") as conn:
+            conn.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
             rows, lost = read_rows(conn), orphans(conn)
         return Evidence(
-            read(self.journal.path),
+            asks,
             effects(self.outside.log, self.notes),
             rows,
             lost,

@@ -6,31 +6,49 @@ Some are triggers in the storm's database, others change a module in each proces
 
 from __future__ import annotations
 
+import re
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
 import psycopg
 
+from tests.faults.storm.checker import Violation
+
 Connection = psycopg.Connection[Any]
 
-# What each does, and a rule of the checker that must find it.
-NAMES: Mapping[int, tuple[str, str]] = MappingProxyType(
+
+@dataclass(frozen=True, slots=True)
+class Sabotage:
+    """`rule`, `sentence`: what the checker must say of it (a pattern), with `settings` under which it comes to light soon."""
+
+    name: str
+    rule: str
+    sentence: str
+    settings: Mapping[str, str] = field(default_factory=dict)
+
+
+SABOTAGES: Mapping[int, Sabotage] = MappingProxyType(
     {
-        1: ("drop a history row", "lost"),
-        2: ("double a delivery", "doubled"),
-        3: ("unfence complete", "fence"),
-        4: ("recover by read-then-write", "lease"),
-        5: ("reset a lease number", "lease"),
-        6: ("lose a stored message", "lost"),
-        7: ("skip one re-check", "doubled"),
-        8: ("notify inside the command", "notify"),
+        1: Sabotage("drop a history row", "lost", "expected also .*flow_taken"),
+        2: Sabotage("double a delivery", "doubled", "seen [0-9]+ times in [0-9]+ attempts"),
+        3: Sabotage("unfence complete", "fence", "although a higher one had been given out"),
+        4: Sabotage("recover by read-then-write", "lease", "was taken back .* before", {"BATON_RECOVERY_SECONDS": "0.3"}),
+        5: Sabotage("reset a lease number", "lease", "was given out twice"),
+        6: Sabotage("lose a stored message", "lost", "nobody received it, and it is gone"),
+        7: Sabotage("skip one re-check", "doubled", "claimed by .* while .* had it"),
+        8: Sabotage("notify inside the command", "notify", "notifies"),
     }
 )
-# Settings with which what is broken comes to light soon.
-SETTINGS: Mapping[int, Mapping[str, str]] = MappingProxyType({4: {"BATON_RECOVERY_SECONDS": "0.3"}})
+
+
+def reported(number: int, found: Iterable[Violation]) -> bool:
+    """Whether the checker said of this sabotage what it must."""
+    expected = SABOTAGES[number]
+    return any(each.rule == expected.rule and re.search(expected.sentence, each.what) for each in found)
 
 
 # ---- triggers
@@ -48,7 +66,8 @@ def _function(body: str) -> str:
 
 _TRIGGERS: Mapping[int, tuple[str, ...]] = {
     1: (
-        _function("IF NEW.kind = 'flow_taken' AND random() < 0.1 THEN RETURN NULL; END IF; RETURN NEW;"),
+        "CREATE SEQUENCE sabotaged",
+        _function("IF NEW.kind = 'flow_taken' AND nextval('sabotaged') % 7 = 0 THEN RETURN NULL; END IF; RETURN NEW;"),
         "CREATE TRIGGER sabotage BEFORE INSERT ON history FOR EACH ROW EXECUTE FUNCTION sabotage()",
     ),
     5: (
@@ -59,7 +78,8 @@ _TRIGGERS: Mapping[int, tuple[str, ...]] = {
         ),
     ),
     6: (
-        _function("IF random() < 0.5 THEN DELETE FROM message WHERE id = NEW.id; END IF; RETURN NULL;"),
+        "CREATE SEQUENCE sabotaged",
+        _function("IF nextval('sabotaged') % 2 = 0 THEN DELETE FROM message WHERE id = NEW.id; END IF; RETURN NULL;"),
         "CREATE TRIGGER sabotage AFTER INSERT ON message FOR EACH ROW EXECUTE FUNCTION sabotage()",
     ),
 }

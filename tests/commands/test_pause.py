@@ -27,6 +27,7 @@ from engine.commands.suspend import hold_step, resume_instance, suspend_instance
 from engine.db.acquire import acquire_deliveries, acquire_jobs, recover_expired
 from engine.db.load import load_batch
 from engine.db.outbox import load_requests
+from engine.db.session import connect
 from tests import rows
 from tests.cast import ADA, OP, engage
 from tests.commands.cases import acquired, deployed, lease_of, started
@@ -306,3 +307,46 @@ def test_a_process_that_is_not_there_is_not_found(conn: Connection) -> None:
     assert pause(conn, "definition", "a") == Rejected(Refusal.NOT_FOUND)
     assert pause(conn, "element", "a/b") == Rejected(Refusal.NOT_FOUND)
     assert pause(conn, "element", "a/b", actor=OTHER) == WorkPaused("element", "a/b")
+
+
+@pytest.mark.parametrize("table", ["job", "external_task", "delivery"])
+def test_what_somebody_has_locked_is_passed_by_and_found_later(conn: Connection, database_url: str, clock: Clock, table: str) -> None:
+    item = rows.MAKERS[table](conn, rows.instance(conn, rows.definition(conn, "a")))
+    conn.execute("SET lock_timeout = '3s'")
+    pause(conn, "definition", "a")
+    with connect(database_url) as other, other.transaction():
+        other.execute(f"SELECT 1 FROM {table} WHERE id = %s FOR UPDATE", (item,))
+        holding(conn)
+    assert columns(conn, table, item, "held") == ([],), "the read of whoever leases it hands it back"
+    conn.execute(f"UPDATE {table} SET held = '{{paused}}'")
+    unpause(conn, "definition", "a")
+    with connect(database_url) as other, other.transaction():
+        other.execute(f"SELECT 1 FROM {table} WHERE id = %s FOR UPDATE", (item,))
+        holding(conn)
+    assert columns(conn, table, item, "held") == (["paused"],)
+    clock.advance(seconds=11)
+    holding(conn)
+    assert columns(conn, table, item, "held") == ([],)
+
+
+@pytest.mark.parametrize(("kind", "table"), [("service", "job"), ("http", "delivery")])
+def test_so_is_what_another_tenant_pauses(conn: Connection, database_url: str, kind: str, table: str) -> None:
+    item = rows.MAKERS[table](conn, rows.instance(conn, tenant_id="acme"), tenant_id="acme")
+    conn.execute("SET lock_timeout = '3s'")
+    pause(conn, kind, "score" if kind == "service" else "", actor=OTHER)
+    with connect(database_url) as other, other.transaction():
+        other.execute(f"SELECT 1 FROM {table} WHERE id = %s FOR UPDATE", (item,))
+        holding(conn)
+    assert columns(conn, table, item, "held") == ([],)
+
+
+@pytest.mark.parametrize("status", ["failed", "leased"])
+def test_what_is_not_free_is_left_as_it_is(conn: Connection, status: str) -> None:
+    lease = {"lease_owner": "w", "leased_at": "2026-01-01", "lease_expires_at": "2126-01-01"} if status == "leased" else {}
+    case = rows.instance(conn, rows.definition(conn, "a"))
+    for make in rows.MAKERS.values():
+        make(conn, case, status=status, **lease)
+    pause(conn, "definition", "a")
+    holding(conn)
+    held = "SELECT held FROM job WHERE kind <> 'hold' UNION ALL SELECT held FROM external_task UNION ALL SELECT held FROM delivery"
+    assert [row[0] for row in conn.execute(held).fetchall()] == [[]] * 3

@@ -137,8 +137,8 @@ class Acquirer:
         ended, self._ended = self._ended, False
         now = time.monotonic()
         if not ended:
-            if now < self._watch_at or all(pace.changed for pace in self._paces):
-                return
+            if now < self._watch_at or all(pace.changed for _, pace in self._with_room()):
+                return  # who knows already that something changed need not ask
             self._watch_at = now + _jittered(WATCH_SECONDS)
             before, self._seen = self._seen, seen(self._database.connection())
             if before == self._seen:

@@ -44,6 +44,7 @@ from worker.upkeep import Upkeep
 logger = logging.getLogger("baton.worker")
 
 LATELY_SECONDS = 4.0  # and two of the usual pauses: an acquisition that is longer ago is not lately
+COLLECTIONS = (10_000, 20, 50)  # an item makes a thousand objects that die at once: looking for cycles after every 700 finds none
 LAST_REPORTS_SECONDS = 5.0  # after everything was told to stop: time for what is being reported
 
 
@@ -66,6 +67,7 @@ def run(settings: Settings) -> int:
     # What was loaded stays for good: full collections need not look through it again.
     gc.collect()
     gc.freeze()
+    gc.set_threshold(*COLLECTIONS)
     try:
         worker.start()
     except Stopping:

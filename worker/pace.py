@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-SHORTEST, LONGEST_AFTER_A_CHANGE = 0.003, 0.02
+SHORTEST, LONGEST_AFTER_A_CHANGE = 0.003, 0.04
 
 
 @dataclass

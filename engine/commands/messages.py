@@ -18,15 +18,18 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cache
 from typing import Any
 from uuid import UUID
 
 import orjson
 from psycopg import errors
 
+from engine.commands.correlation import LOOK_BY, LOOK_START, Criteria, ambiguous, criteria_of
 from engine.commands.may import may
-from engine.commands.outcome import Actor, FieldProblem, MessagePublished, Refusal, Rejected
-from engine.commands.requests import WRITE_REQUEST, Request, encode, is_repeat, recorded, request_for
+from engine.commands.outcome import Actor, FieldProblem, MessageKnown, MessagePublished, Refusal, Rejected
+from engine.commands.receipts import FIND_KNOWN, LOOK_UNKNOWN, Receipt, id_problem, is_known, known, receipt_of
+from engine.commands.requests import WRITE_REQUEST, Request, encode, is_repeat, record, recorded, request_for
 from engine.commands.start import MAX_BUSINESS_KEY, Begun, NewCase, begin
 from engine.commands.step import Repeated, Step, Taken, answer, marked, take
 from engine.commands.transaction import Connection, command, transaction
@@ -37,6 +40,7 @@ from engine.core.values import Variable, accept
 from engine.db.definitions import DefinitionRefused, compiled
 from engine.db.load import Loaded
 from engine.db.locks import PUBLISHER_KEYS
+from engine.db.receipts import receipt
 from engine.db.session import cursor_of
 from engine.ids import new_id
 
@@ -55,28 +59,46 @@ def publish_message(
     correlation_key: Any = "",
     variables: Mapping[str, Any],
     time_to_live_seconds: float | None = None,
+    message_id: str | None = None,
+    business_key: str | None = None,
+    instance_id: UUID | None = None,
+    correlation_variables: Mapping[str, Any] | None = None,
     request_id: str | None = None,
-) -> MessagePublished | Rejected:
+) -> MessagePublished | MessageKnown | Rejected:
     """Give a message to who waits for it; else store it for `time_to_live_seconds`; without any, refuse it.
 
+    `message_id`: of two with the same name and id the second does nothing (`receipts.py`). `business_key`, `instance_id`,
+    `correlation_variables`: criteria for one receiver (`correlation.py`), instead of the key or besides it.
+
     Locks: the message key, and nothing else; or the root and the subscription; or the definition and its start subscription.
-    Refuses: NOT_ALLOWED, INVALID, NO_SUBSCRIPTION, INSTANCE_SUSPENDED and DEFINITION_SUSPENDED (of whoever would have it: it is
-    not stored), UNSUPPORTED (the receiver's stored model).
+    Refuses: NOT_ALLOWED, INVALID, NO_SUBSCRIPTION, AMBIGUOUS (several meet the criteria), INSTANCE_SUSPENDED and
+    DEFINITION_SUSPENDED (of whoever would have it: it is not stored), UNSUPPORTED (the receiver's stored model).
     """
     if not may(actor, "publish", "message"):
         return Rejected(Refusal.NOT_ALLOWED)
     key = as_text(correlation_key)
+    criteria = criteria_of(business_key, instance_id, correlation_variables, key)
     accepted, wrong = accept(variables)
-    problems = (*_problems(name, key, time_to_live_seconds), *(FieldProblem(f"variables.{field}", text) for field, text in wrong))
+    problems = (
+        *_problems(name, key, time_to_live_seconds),
+        *id_problem(message_id),
+        *(criteria.problems(time_to_live_seconds) if criteria else ()),
+        *(FieldProblem(f"variables.{field}", text) for field, text in wrong),
+    )
     if problems:
         return Rejected(Refusal.INVALID, "; ".join(f"{p.field}: {p.message}" for p in problems), problems=problems)
-    request = request_for(actor, request_id, "publish_message", [name, key], [variables, time_to_live_seconds])
-    message = _Message(new_id(), actor, name, key, accepted, time_to_live_seconds or None, request)
+    # Without an id and criteria the key of a request is what an older release makes of it.
+    more = [message_id, criteria.asked() if criteria else None] if message_id or criteria else []
+    request = request_for(actor, request_id, "publish_message", [name, key], [variables, time_to_live_seconds, *more])
+    kept = receipt_of(name, message_id, key, time_to_live_seconds)
+    message = _Message(new_id(), actor, name, key, accepted, time_to_live_seconds or None, request, kept, criteria)
     outcome = _publish(conn, message)
     if isinstance(outcome, Rejected):
         # A repeat of what was correlated finds nobody who waits any more.
         outcome = recorded(conn, request) or answer(conn, "publish_message", actor, outcome, request)
-    result: MessagePublished | Rejected = outcome
+    elif isinstance(outcome, MessageKnown):
+        outcome = record(conn, request, outcome)
+    result: MessagePublished | MessageKnown | Rejected = outcome
     return result
 
 
@@ -105,10 +127,21 @@ class _Message:
     variables: Mapping[str, Variable]
     time_to_live: float | None
     request: Request | None
+    receipt: Receipt | None
+    criteria: Criteria | None
 
     @property
     def params(self) -> dict[str, Any]:
-        return {"tenant_id": self.actor.tenant_id, "name": self.name, "key": self.key}
+        asked = {"tenant_id": self.actor.tenant_id, "name": self.name, "key": self.key}
+        return {
+            **asked,
+            **(self.receipt.asked if self.receipt else {}),
+            **(self.criteria.params() if self.criteria else {}),
+        }
+
+    def receipt_params(self, outcome: MessagePublished) -> dict[str, Any]:
+        """The parameters of the receipt that is written with the effect; none without an id."""
+        return self.receipt.params(outcome) if self.receipt else {}
 
     def event_data(self, subscription_id: UUID) -> dict[str, Any]:
         """What the event of its arrival carries."""
@@ -118,6 +151,8 @@ class _Message:
             "message_id": str(self.id),
             "message": self.name,
             "key": self.key,
+            **({"sent_id": self.receipt.id} if self.receipt else {}),
+            **({"by": self.criteria.shown()} if self.criteria else {}),
         }
 
 
@@ -131,20 +166,23 @@ class _Receiver:
     element_id: str
     now: datetime
     suspended: bool  # the version; a case says so when it is locked
+    revision: int | None = None  # of the root when criteria were met; what a variable was is judged by it
 
 
 def _publish(conn: Connection, message: _Message) -> Any:
     for _ in range(LOOKS):
         try:
-            met = _look_or_store(conn, message)
+            met = _look_or_store(conn, message) if message.criteria is None else _look_by(conn, message, message.criteria)
+            if not isinstance(met, _Receiver):
+                return met
+            receive = _start if met.instance_id is None else _correlate
+            outcome = receive(conn, message, met)
         except errors.UniqueViolation as error:
+            if is_known(error):
+                continue  # the next look finds what the other publisher did
             if not is_repeat(error):
                 raise
             return recorded(conn, message.request)
-        if not isinstance(met, _Receiver):
-            return met
-        receive = _start if met.instance_id is None else _correlate
-        outcome = receive(conn, message, met)
         if outcome is not None:
             return outcome
     raise InvariantBroken(f"message {message.name}: expected a receiver that stays or none within {LOOKS} looks, found neither")
@@ -160,22 +198,49 @@ class _SomebodyWaits(Exception):
         self.receiver = receiver
 
 
-def _look_or_store(conn: Connection, message: _Message) -> MessagePublished | Rejected | _Receiver:
+def _look_or_store(conn: Connection, message: _Message) -> MessagePublished | MessageKnown | Rejected | _Receiver:
     try:
         with transaction(conn):
             cursor = cursor_of(conn)
             cursor.execute(PUBLISHER_KEYS, message.params)
             # A statement of its own: it sees the subscription that was opened while we waited for the key.
-            row = cursor.execute(LOOK, message.params).fetchone()
-            if row is not None and row[-1]:
-                return Rejected(Refusal.DEFINITION_SUSPENDED, item_id=row[2])
-            if row is not None:
-                raise _SomebodyWaits(_Receiver(*row))
+            document, who = _seen(cursor.execute(_LOOK[message.receipt is not None], message.params).fetchone(), message)
+            if document is not None:
+                return known(document)
+            if who is not None and who[-1]:
+                return Rejected(Refusal.DEFINITION_SUSPENDED, item_id=who[2])
+            if who is not None:
+                raise _SomebodyWaits(_Receiver(*who))
             if message.time_to_live is None:
                 return Rejected(Refusal.NO_SUBSCRIPTION, f"nobody waits for {message.name} with the key {message.key!r}")
             return _store(conn, message)
     except _SomebodyWaits as found:
         return found.receiver
+
+
+def _seen(row: Any, message: _Message) -> tuple[Any, Any]:
+    """(what this very message did before, who waits for it): at most one of them."""
+    if message.receipt is None:
+        return None, row
+    return row[0], row[1:] if row[1] is not None else None
+
+
+def _look_by(conn: Connection, message: _Message, criteria: Criteria) -> MessageKnown | Rejected | _Receiver:
+    """Who meets the criteria. Unlocked: nothing is stored, and who correlates looks at the same revision of the case."""
+    cursor = cursor_of(conn)
+    if message.receipt is not None and (row := cursor.execute(FIND_KNOWN, message.params).fetchone()) is not None:
+        return known(row[0])
+    found = cursor.execute(LOOK_BY, message.params).fetchall()
+    if len(found) > 1:
+        return ambiguous(message.name, criteria, [(row[1], row[3], *row[-2:]) for row in found])
+    if not found and criteria.may_start:
+        found = cursor.execute(LOOK_START, message.params).fetchall()
+    if not found:
+        return Rejected(Refusal.NO_SUBSCRIPTION, f"nobody waits for {message.name} with {criteria.shown()}")
+    subscription, instance, definition, element, now, suspended, revision, _, _ = found[0]
+    if suspended:
+        return Rejected(Refusal.DEFINITION_SUSPENDED, item_id=definition)
+    return _Receiver(subscription, instance, definition, element, now, suspended, revision if criteria.variables else None)
 
 
 def _store(conn: Connection, message: _Message) -> MessagePublished:
@@ -190,7 +255,8 @@ def _store(conn: Connection, message: _Message) -> MessagePublished:
     }
     if message.request is not None:
         values.update(message.request.params(), outcome=encode(outcome))
-    cursor_of(conn).execute(_STORE[message.request is not None], values)
+    values.update(message.receipt_params(outcome))
+    cursor_of(conn).execute(_store_statement(message.request is not None, message.receipt is not None), values)
     return outcome
 
 
@@ -209,19 +275,21 @@ def _correlate(conn: Connection, message: _Message, receiver: _Receiver) -> Any:
         data = message.event_data(receiver.subscription_id)
         return EventOccurred(loaded.leaf.token_id, loaded.leaf.element_id, "message", message.variables, data)
 
+    done = MessagePublished("correlated", message.id, receiver.instance_id)
     step = Step(
         kind="subscription",
         leaf_id=receiver.subscription_id,
         actor=message.actor.username,
-        judge=_judge,
+        judge=lambda loaded: _judge(loaded, receiver),
         trigger=trigger,
-        outcome=lambda _, __: MessagePublished("correlated", message.id, receiver.instance_id),
+        outcome=lambda _, __: done,
         request=message.request,
         lock_first=True,
+        parameters=message.receipt_params(done),
     )
     match take(conn, step):
         case Taken():
-            return MessagePublished("correlated", message.id, receiver.instance_id)
+            return done
         case Repeated() as repeated:
             return repeated.outcome
         case Rejected(refusal=Refusal.UNSUPPORTED | Refusal.INSTANCE_SUSPENDED) as rejected:
@@ -230,8 +298,12 @@ def _correlate(conn: Connection, message: _Message, receiver: _Receiver) -> Any:
             return None
 
 
-def _judge(loaded: Loaded | None) -> Rejected | None:
-    return Rejected(Refusal.NO_SUBSCRIPTION) if loaded is None else marked(loaded)
+def _judge(loaded: Loaded | None, receiver: _Receiver) -> Rejected | None:
+    if loaded is None or loaded.snapshot is None:
+        return Rejected(Refusal.NO_SUBSCRIPTION)
+    if receiver.revision is not None and loaded.snapshot.revision != receiver.revision:
+        return Rejected(Refusal.NO_SUBSCRIPTION, "the case has moved since its variables were compared")
+    return marked(loaded)
 
 
 def _start(conn: Connection, message: _Message, receiver: _Receiver) -> Any:
@@ -247,7 +319,7 @@ def _start(conn: Connection, message: _Message, receiver: _Receiver) -> Any:
         element_id=receiver.element_id,
         what="message",
         variables=message.variables,
-        business_key=message.key or None,
+        business_key=(message.criteria.business_key if message.criteria else message.key) or None,
         started_by=message.actor.username,
         now=receiver.now,
     )
@@ -256,20 +328,16 @@ def _start(conn: Connection, message: _Message, receiver: _Receiver) -> Any:
         return MessagePublished("correlated", message.id, begun.instance_id, started=True)
 
     because = Event("message_correlated", receiver.element_id, message.event_data(receiver.subscription_id))
-    try:
-        begun = begin(
-            conn,
-            case,
-            leaf="start_by_message",
-            leaf_id=receiver.subscription_id,
-            because=because,
-            request=message.request,
-            outcome=outcome,
-        )
-    except errors.UniqueViolation as error:
-        if not is_repeat(error):
-            raise
-        return recorded(conn, message.request)
+    begun = begin(
+        conn,
+        case,
+        leaf="start_by_message",
+        leaf_id=receiver.subscription_id,
+        because=because,
+        request=message.request,
+        outcome=outcome,
+        beside=lambda b: message.receipt_params(outcome(b)),
+    )
     return None if begun is None else outcome(begun)
 
 
@@ -298,7 +366,13 @@ WITH stored AS (
     jsonb_build_object('message', name, 'key', correlation_key, 'expires_at', expires_at)
   FROM stored
 )"""
-_STORE = (
-    _STORED + " SELECT id FROM stored",
-    _STORED + f", press AS ({WRITE_REQUEST.format(outcome='%(outcome)s::jsonb', source='stored')}) SELECT id FROM stored",
-)
+_LOOK = (LOOK, LOOK_UNKNOWN.format(look=LOOK))
+
+
+@cache
+def _store_statement(pressed: bool, has_id: bool) -> str:
+    members = [
+        f", press AS ({WRITE_REQUEST.format(outcome='%(outcome)s::jsonb', source='stored')})" if pressed else "",
+        f", {receipt('stored', 'stored.published_at')}" if has_id else "",
+    ]
+    return f"{_STORED}{''.join(members)} SELECT id FROM stored"

@@ -40,6 +40,7 @@ class Refusal(StrEnum):
     NOT_FAILED = "not_failed"  # retry of what is not failed (any more)
     NOT_LEASED = "not_leased"
     NO_SUBSCRIPTION = "no_subscription"
+    AMBIGUOUS = "ambiguous"  # several wait that a message may mean; `problems` names them
     AWAITED = "awaited"  # a stored message belongs to an instance that waits for it: its start event leaves it alone
     NOTHING_FREE = "nothing_free"  # take next found no task
 
@@ -297,6 +298,13 @@ class MessagePublished:
     message_id: UUID | None = None
     instance_id: UUID | None = None
     started: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class MessageKnown:
+    """This message was sent before, under the same id: nothing was done. `first`: what it did then."""
+
+    first: MessagePublished
 
 
 # ---- who asks, and under which lease

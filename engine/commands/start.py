@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
@@ -211,12 +211,15 @@ def begin(
     because: Event | None = None,
     request: Request | None = None,
     outcome: Any = None,
+    beside: Callable[[Begun], Mapping[str, Any]] | None = None,
 ) -> Begun | None:
     """Start the case in a transaction of its own; None if its definition is no longer active, or what starts it is gone.
 
-    `outcome`: from what began, what a repeat of `request` shall be told.
+    `outcome`: from what began, what a repeat of `request` shall be told. `beside`: the parameters of what is written besides.
     """
     change, begun = prepare(conn, case, leaf=leaf, leaf_id=leaf_id, because=because, request=request, outcome=outcome)
+    if beside is not None:
+        change.parameters = {**change.parameters, **beside(begun)}
     if change.must_lock_first:
         with transaction(conn):
             at = write(conn, change)

@@ -63,6 +63,7 @@ class Step:
     whole: bool = False
     ahead: Loaded | None = None
     audit: Audit | None = None
+    parameters: Mapping[str, Any] = field(default_factory=dict)  # of members that the write has besides
     decisions: Decisions = field(default_factory=dict)
     calls: Means = field(default_factory=dict)
 
@@ -225,7 +226,7 @@ def plan(conn: Connection, step: Step, loaded: Loaded, *, look: bool = True) -> 
         actor=step.actor,
         mark=loaded.mark,
         request=request,
-        parameters=parameters,
+        parameters={**parameters, **step.parameters},
     )
 
 

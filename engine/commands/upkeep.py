@@ -65,6 +65,13 @@ def _firings(conn: Connection, kept: Kept) -> int:
     ).rowcount
 
 
+def _receipts(conn: Connection, kept: Kept) -> int:
+    return conn.execute(
+        "DELETE FROM message_receipt WHERE ctid = ANY (ARRAY(SELECT ctid FROM message_receipt"
+        f" WHERE kept_until <= baton_now() ORDER BY kept_until LIMIT {MOST_ROWS}))"
+    ).rowcount
+
+
 def _partitions(conn: Connection, kept: Kept) -> int:
     # ATTACH waits for whoever reads the history in a long transaction; nobody shall queue up behind us meanwhile.
     conn.execute("SET LOCAL lock_timeout = '2s'")
@@ -125,6 +132,7 @@ CHORES = (
     Chore("workers", 3600, _delete("worker", "id", "coalesce(stopped_at, heartbeat_at) < baton_now() - interval '1 day'")),
     Chore("timer_firings", 300, _firings),
     Chore("alarms", 60, _alarms),
+    Chore("message_receipts", 300, _receipts),
 )
 
 _TURN = """

@@ -115,6 +115,7 @@ class Change:
             gone_executions=bool(e.gone_executions or e.forgotten_scopes),
             forgets=e.forgets,
             keys_later=self.takes_message is not None or self.passes_turn,
+            receipt="receipt" in self.parameters,
             alone="gateway" in self.parameters,
             request=self.request,
         )

@@ -48,5 +48,6 @@ class Mix(NamedTuple):
     gone_executions: bool = False
     forgets: bool = False  # ends an instance that may have executions
     keys_later: bool = False  # the caller takes the keys together with a message, or after the next turn
+    receipt: bool = False  # of a message that has an id
     alone: bool = False  # what starts is alone for its key (locks.GATHERED)
     request: str = ""  # the request member's text, from engine.commands.requests; empty: none

@@ -28,6 +28,7 @@ from engine.db.locks import (
 )
 from engine.db.mix import Mix
 from engine.db.pauses import is_paused
+from engine.db.receipts import receipt
 from engine.db.single_rows import single_row
 
 LIMIT_CHARACTERS, LIMIT_PARAMETERS = 4096, 50
@@ -177,6 +178,7 @@ def _other_members(mix: Mix) -> list[tuple[object, str]]:
         (mix.deliveries, _DELIVERIES[at]),
         (mix.throws, _THROWS),
         (mix.fires, _FIRED),
+        (mix.receipt, receipt("go", "go.at")),
         (mix.executions, _EXECUTIONS[at]),
         (mix.moved_executions, _MOVED_EXECUTIONS),
         (mix.handed_over, _HANDED_OVER),
@@ -361,6 +363,8 @@ _THROWS = (
     " array_remove(ARRAY[%(held)s::text], NULL), 10,"
     " CASE u.topic WHEN 'signal' THEN baton_signal_thrown(go.tenant_id, u.payload) ELSE u.payload END " + _rows("job", "throws") + ")"
 )
+
+
 # Who fires an occurrence that has fired already meets its row (pk_timer_firing), and everything is rolled back.
 _FIRED = (
     "fired AS (INSERT INTO timer_firing (tenant_id, schedule_id, due_at, fired_at, instance_id, missed)"

@@ -5,10 +5,10 @@ from __future__ import annotations
 from flask import Response, jsonify
 
 from engine.commands.messages import publish_message
-from engine.commands.outcome import Rejected
+from engine.commands.outcome import MessageKnown, Rejected
 from engine.commands.signals import broadcast_signal
 from webapp.api.blueprint import blueprint
-from webapp.api.bodies import Field, json_body, number, request_id, text, variables
+from webapp.api.bodies import Field, json_body, number, request_id, text, uuid, variables
 from webapp.api.shapes import refused
 from webapp.auth.identity import current_actor
 from webapp.db import command_connection
@@ -24,6 +24,10 @@ def publish() -> Response:
         correlation_key=Field(text(empty=True, nullable=True), None),
         variables=Field(variables, {}),
         time_to_live_seconds=Field(number(most=WEEKS, nullable=True), None),
+        message_id=Field(text(nullable=True), None),
+        business_key=Field(text(nullable=True), None),
+        process_instance_id=Field(uuid, None),
+        correlation_variables=Field(variables, {}),
     )
     outcome = publish_message(
         command_connection(),
@@ -32,11 +36,22 @@ def publish() -> Response:
         correlation_key=sent["correlation_key"] or "",
         variables=sent["variables"],
         time_to_live_seconds=sent["time_to_live_seconds"],
+        message_id=sent["message_id"],
+        business_key=sent["business_key"],
+        instance_id=sent["process_instance_id"],
+        correlation_variables=sent["correlation_variables"],
         request_id=request_id(),
     )
     if isinstance(outcome, Rejected):
         return refused(outcome)
-    return jsonify(outcome=outcome.outcome, message_id=outcome.message_id, process_instance_id=outcome.instance_id, started=outcome.started)
+    did = outcome.first if isinstance(outcome, MessageKnown) else outcome
+    return jsonify(
+        outcome=did.outcome,
+        message_id=did.message_id,
+        process_instance_id=did.instance_id,
+        started=did.started,
+        duplicate=isinstance(outcome, MessageKnown),
+    )
 
 
 @blueprint.post("/signals")

@@ -74,3 +74,20 @@ class Message(Base):
     published_by: Mapped[str] = mapped_column(Text)
     published_at: Mapped[datetime] = mapped_column(DateTime(timezone=True), server_default=text("baton_clock()"))
     expires_at: Mapped[datetime] = mapped_column(DateTime(timezone=True))
+
+
+class MessageReceipt(Base):
+    """The id of a message that was sent, with what it did. It counts until `kept_until`."""
+
+    __tablename__ = "message_receipt"
+    __table_args__ = (
+        PrimaryKeyConstraint("tenant_id", "name", "message_id", name="pk_message_receipt"),
+        Index("ix_message_receipt_kept", "kept_until"),
+    )
+    tenant_id: Mapped[str] = mapped_column(Text, server_default=text("''"))
+    name: Mapped[str] = mapped_column(Text)
+    message_id: Mapped[str] = mapped_column(Text)
+    correlation_key: Mapped[str] = mapped_column(Text, server_default=text("''"))
+    outcome: Mapped[Any] = mapped_column(JSONB)
+    published_at: Mapped[datetime] = mapped_column(DateTime(timezone=True), server_default=text("baton_clock()"))
+    kept_until: Mapped[datetime] = mapped_column(DateTime(timezone=True))

@@ -1,7 +1,9 @@
 """Alembic's environment: online only, one connection, lock and statement timeouts in each transaction."""
 
 from alembic import context
+from sqlalchemy import text
 
+from engine.db.functions import create_functions
 from engine.db.migrate import limit
 from engine.db.models import Base
 from engine.db.session import make_engine
@@ -24,6 +26,9 @@ def migrate(connection) -> None:
     context.configure(connection=connection, target_metadata=Base.metadata, transaction_per_migration=True)
     with context.begin_transaction():
         context.run_migrations()
+    connection.execute(text("SELECT 1"))  # begins a transaction
+    create_functions(connection.connection.cursor())
+    connection.commit()
 
 
 run()

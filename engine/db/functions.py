@@ -14,6 +14,13 @@ def function_files() -> dict[str, str]:
 
 
 def install_functions(cursor: Any) -> None:
+    """What a migration says whose functions changed. They come after the last migration, all at once: `create_functions`.
+
+    Between two migrations the database is at work (each commits by itself), and a function may name what only a later one adds.
+    """
+
+
+def create_functions(cursor: Any) -> None:
     """Create or replace all of them. `cursor`: any DB-API cursor; the caller commits."""
     for text in function_files().values():
         cursor.execute(text)

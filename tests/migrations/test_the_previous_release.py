@@ -47,6 +47,16 @@ def test_a_migration_changes_nothing_that_the_previous_release_names(upgraded_ur
     assert {(name, text.split("$$")[1].strip()) for name, text in function_files().items()} <= bodies
 
 
+def test_functions_change_once_and_after_the_last_migration(template_url: str):
+    """Each migration commits by itself while the previous release is at work: a function may name what only a later one adds."""
+    with connect(template_url) as conn:
+        made = conn.execute(
+            "SELECT DISTINCT xmin::text::bigint FROM pg_proc WHERE proname LIKE 'baton\\_%' AND proname NOT IN ('baton_now', 'baton_clock')"
+        ).fetchall()
+        [(migrated,)] = conn.execute("SELECT xmin::text::bigint FROM alembic_version").fetchall()
+    assert len(made) == 1 and made[0][0] > migrated
+
+
 def _pairs(conn: psycopg.Connection, query: str) -> set[tuple[str, str]]:
     return {(name, text) for name, text in conn.execute(query).fetchall()}
 

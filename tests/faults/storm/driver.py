@@ -11,23 +11,15 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
-from uuid import UUID
 
-import psycopg
-
-from engine.commands.outcome import Actor, Rejected
-from engine.commands.suspend import resume_instance, suspend_instance
-from engine.db.session import connect
 from tests.faults.storm.journal import Journal
 from tests.faults.storm.models import TOPIC
-from tests.faults.storm.talk import LONGEST, PRESS, TOKEN, GivenUp, Talker
+from tests.faults.storm.talk import PRESS, TOKEN, GivenUp, Talker
 
 PEOPLE = ("ann", "ben", "cleo")
 PASSWORD = "a long enough sentence for a storm"
 API = "/api/v1"
 DAY = 86400
-OPERATOR = Actor("supervisor", role="operator", display_name="Supervisor")
-LOST = (psycopg.OperationalError, psycopg.InterfaceError)
 
 
 @dataclass
@@ -37,7 +29,6 @@ class Shared:
     receiver: str
     in_flight: int
     running: Callable[[], int]  # cases that have not ended
-    url: Callable[[], str]  # of the database, for what has no place in the API yet
     finishing: threading.Event = field(default_factory=threading.Event)  # nothing new is begun
     ended: threading.Event = field(default_factory=threading.Event)
     lock: threading.Lock = field(default_factory=threading.Lock)
@@ -163,29 +154,15 @@ def _suspend_a_case(who: Talker, shared: Shared, turn: int) -> bool:
     if shared.finishing.is_set() or not cases:
         return False
     case = who.chance.choice(cases)["id"]
-    if _by_command(who, shared, suspend_instance, "suspend", case):
+    if _change_case(who, "suspend", case) == 200:
         shared.ended.wait(0.5)
-        _by_command(who, shared, resume_instance, "resume", case)
+        _change_case(who, "resume", case)
     return True
 
 
-def _by_command(who: Talker, shared: Shared, command: Any, what: str, case: str) -> bool:
-    """As the API would: again under the same request id, until there is an answer. Whether it was done."""
-    request = f"{who.name}-{who.chance.getrandbits(48):x}"
-    number = who.journal.asking(who.name, what, request, {"instance": case})
-    end = time.monotonic() + LONGEST
-    while time.monotonic() < end:
-        who.journal.sending(number)
-        try:
-            with connect(shared.url()) as conn:
-                outcome = command(conn, UUID(case), actor=OPERATOR, reason="a storm", request_id=request)
-        except LOST:
-            shared.ended.wait(0.2)
-            continue
-        status = outcome.status if isinstance(outcome, Rejected) else 200
-        who.journal.answered(number, status, {"outcome": str(outcome)})
-        return status == 200
-    raise GivenUp(f"{who.name}: no answer to {what} {case} within {LONGEST:g} s")
+def _change_case(who: Talker, what: str, case: str) -> int:
+    status, _ = who.change(what, f"{API}/process-instances/{case}/{what}", {"instance": case}, json={"reason": "a storm"})
+    return status
 
 
 # ---- people: a page, a press; the press again when nobody answered

@@ -151,7 +151,7 @@ class Scene:
         with connect(topology.url()) as conn:
             key = self._furnish(conn)
             sabotage.in_the_database(conn, plan.sabotage)
-        shared = Shared(self.outside.url, plan.in_flight, lambda: self.watch.running, topology.url)
+        shared = Shared(self.outside.url, plan.in_flight, lambda: self.watch.running)
         self.driver = Driver([web.address for web in self.webs], self.journal, shared, seed=plan.seed, key=key)
 
     def _process(self, made: Any, name: str, number: int, environment: dict[str, str]) -> Any:

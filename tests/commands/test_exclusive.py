@@ -19,6 +19,7 @@ from engine.commands.outcome import ItemDone, ItemFailed, ItemReleased, ItemRetr
 from engine.commands.retry import retry_item
 from engine.commands.upkeep import Kept, upkeep
 from engine.db.acquire import recover_expired
+from engine.db.session import connect
 from engine.expressions import parse
 from tests.cast import ADA, OP, engage
 from tests.commands.cases import acquired, deployed, started, status, the_task
@@ -368,3 +369,28 @@ def test_what_an_older_release_ended_without_passing_the_turn_is_seen_to_by_upke
     assert free(conn) == []
     assert upkeep(conn, Kept(request_seconds=86_400, job_branches=()))["turns"] == 1
     assert (free(conn), waiting(conn)) == (["w1"], ["w2"])
+
+
+@pytest.mark.parametrize("work", ["handler", "external"])
+def test_what_an_older_release_let_fail_for_good_is_seen_to_as_well_in_every_case(conn: Connection, work: str) -> None:
+    table = "job" if work == "handler" else "external_task"
+    side_by_side(conn, 2, work=work)
+    started(conn)
+    conn.execute(f"UPDATE {table} SET status = 'failed', attempts = max_attempts WHERE held = '{{}}'")
+    assert free(conn) == []
+    assert upkeep(conn, Kept(request_seconds=86_400, job_branches=()))["turns"] == 2
+    assert free(conn) == ["w1", "w1"]
+
+
+def test_upkeep_waits_for_no_case_that_somebody_else_has_in_hand(conn: Connection, database_url: str, clock: Clock) -> None:
+    case = side_by_side(conn, 2)
+    conn.execute("DELETE FROM job WHERE element_id = 'w0'")
+    kept = Kept(request_seconds=86_400, job_branches=())
+    with connect(database_url) as other:
+        other.execute("BEGIN")
+        other.execute("SELECT 1 FROM process_instance WHERE id = %s FOR UPDATE", (case,))
+        assert upkeep(conn, kept)["turns"] == 0
+        other.execute("COMMIT")
+    clock.advance(minutes=2)
+    assert upkeep(conn, kept)["turns"] == 1
+    assert free(conn) == ["w1"]

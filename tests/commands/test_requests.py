@@ -37,6 +37,8 @@ def filled(cls: type[Any]) -> Any:
     }
     if cls.__name__ == "Deployed":
         return cls(new_id(), (filled(outcomes.DeployedDefinition),))
+    if cls.__name__ == "MessageKnown":
+        return cls(filled(outcomes.MessagePublished))
     return cls(**{f.name: values[str(f.type).removesuffix(" | None")] for f in fields(cls)})
 
 

@@ -152,6 +152,23 @@ def stored_messages(
 
 
 @dataclass(frozen=True, slots=True)
+class ExpiredMessage:
+    """One that nobody had in time. It is not used any more."""
+
+    id: UUID
+    name: str
+    correlation_key: str
+    published_by: str
+    published_at: datetime
+    expires_at: datetime
+
+
+def expired_messages(conn: Connection, *, tenant_id: str = "", q: str = "", limit: int = 20) -> list[ExpiredMessage]:
+    """Those of the last day, the last to expire first."""
+    return rows(conn, ExpiredMessage, EXPIRED, {"tenant": tenant_id, "q": q, "limit": limit})
+
+
+@dataclass(frozen=True, slots=True)
 class FailedLogins:
     """Wrong passwords for one name from one address within a day."""
 
@@ -222,6 +239,14 @@ SELECT id, name, correlation_key, variables, published_by, published_at, expires
    AND (:q = '' OR strpos(lower(name), lower(:q)) > 0 OR strpos(lower(correlation_key), lower(:q)) > 0)
    AND (CAST(:after_at AS timestamptz) IS NULL OR (published_at, id) < (:after_at, :after_id))
  ORDER BY published_at DESC, id DESC LIMIT :limit
+"""
+
+EXPIRED = """
+SELECT id, name, correlation_key, published_by, published_at, expires_at
+  FROM message_expired
+ WHERE tenant_id = :tenant
+   AND (:q = '' OR strpos(lower(name), lower(:q)) > 0 OR strpos(lower(correlation_key), lower(:q)) > 0)
+ ORDER BY expires_at DESC, id DESC LIMIT :limit
 """
 
 LOGINS = """

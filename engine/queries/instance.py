@@ -136,7 +136,7 @@ class IncidentRow:
 
 @dataclass(frozen=True, slots=True)
 class SubscriptionRow:
-    """`same_name`: stored messages of this name that have another key; `near_keys`: up to three of those keys."""
+    """`same_name`: stored messages of this name that have another key; `near_misses.py` says which of them nearly fit."""
 
     id: UUID
     kind: str  # catch: a message | signal
@@ -146,7 +146,6 @@ class SubscriptionRow:
     correlation_key: str
     created_at: datetime
     same_name: int
-    near_keys: list[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -344,10 +343,7 @@ SUBSCRIPTIONS = """
 SELECT s.id, s.kind, s.token_id, s.element_id, s.message_name, s.correlation_key, s.created_at,
        (SELECT count(*)::int FROM (SELECT 1 FROM message AS m
          WHERE m.tenant_id = :tenant AND s.kind = 'catch' AND m.name = s.message_name AND m.correlation_key <> s.correlation_key
-           AND m.expires_at > baton_now() LIMIT 100) AS others) AS same_name,
-       ARRAY(SELECT m.correlation_key FROM message AS m
-         WHERE m.tenant_id = :tenant AND m.name = s.message_name AND m.correlation_key <> s.correlation_key
-           AND m.expires_at > baton_now() ORDER BY m.correlation_key LIMIT 3) AS near_keys
+           AND m.expires_at > baton_now() LIMIT 100) AS others) AS same_name
   FROM subscription AS s WHERE s.instance_id = :id ORDER BY s.created_at, s.id LIMIT 200
 """
 

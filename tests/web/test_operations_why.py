@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import re
 from uuid import UUID
 
@@ -24,8 +25,8 @@ from tests.web.rows import Rows
 
 
 def sentence(olga: Browser, instance: UUID) -> str:
-    html = olga.get(f"/operations/instances/{instance}/part?part=why").text
-    return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", "", html)).strip()
+    text = olga.get(f"/operations/instances/{instance}/part?part=why").text
+    return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", "", text)).strip()
 
 
 def test_a_free_task_waits_for_its_group_and_a_claimed_one_for_its_holder(client_for: Client, committed_db: psycopg.Connection) -> None:
@@ -86,7 +87,9 @@ def test_a_message_names_its_key_and_the_keys_of_stored_ones_that_nearly_fit(cli
     assert "Waits for message paid with key 4711." in sentence(olga, here)
     for key in ("4712", "471"):
         made.insert("message", name="paid", correlation_key=key, published_by="x", expires_at=made.at(hours=1))
-    assert "2 stored messages have another key: 471, 4712" in sentence(olga, here)
+    shown = html.unescape(sentence(olga, here))
+    assert "2 stored messages of this name have another key. Nearly fits: a message has key" in shown
+    assert all(f'a message has key "{key}", and this waits with "4711": a character or two differ' in shown for key in ("471", "4712"))
 
 
 def test_a_condition_says_what_it_waits_for_and_why_it_cannot_tell(client_for: Client, committed_db: psycopg.Connection) -> None:

@@ -12,9 +12,10 @@ from engine.commands.outcome import Rejected
 from engine.commands.retry import retry_item
 from engine.core.lifecycle import DELIVERY
 from engine.db.workers import SILENT_AFTER_SECONDS
-from engine.queries.crew import deliveries, failed_logins, open_subscriptions, outbox_counts, stored_messages
+from engine.queries.crew import deliveries, expired_messages, failed_logins, open_subscriptions, outbox_counts, stored_messages
 from engine.queries.crew import workers as crew_of
 from engine.queries.due import lanes
+from engine.queries.near_misses import Lost, near_receivers
 from engine.queries.rows import reading
 from webapp.auth.identity import current_actor
 from webapp.db import command_connection, reader
@@ -115,9 +116,16 @@ def messages() -> str:
     tenant = current_actor().tenant_id
     with reading(reader()) as conn:
         waiting = open_subscriptions(conn, tenant_id=tenant, cursor=after(), q=wanted.get("q", ""))
-        stored = stored_messages(conn, tenant_id=tenant, q=wanted.get("q", ""))
+        stored = stored_messages(conn, tenant_id=tenant, q=wanted.get("q", "")).items
+        expired = expired_messages(conn, tenant_id=tenant, q=wanted.get("q", ""))
+        lost = [
+            Lost(row.name, row.correlation_key, row.left_seconds > 0, None if row.left_seconds > 0 else row.expires_at) for row in stored
+        ]
+        lost += [Lost(row.name, row.correlation_key, expired_at=row.expires_at) for row in expired]
+        found = near_receivers(conn, lost, tenant_id=tenant)
+    near = dict(zip([*(row.id for row in stored), *(row.id for row in expired)], found, strict=True))
     listing = Listing("operations.messages", "operations.messages", wanted, waiting, after())
-    return render_template("operations/messages.html", list=listing, stored=stored.items, here="messages")
+    return render_template("operations/messages.html", list=listing, stored=stored, expired=expired, near=near, here="messages")
 
 
 @blueprint.get("/sign-ins")

@@ -6,7 +6,7 @@ Commands and acquisition use psycopg directly; models serve migrations and scree
 from engine.db.models.base import Base
 from engine.db.models.cases import CompletedExecution, ProcessInstance, Scope, Token, Variable
 from engine.db.models.definitions import DecisionDefinition, Deployment, Drawing, FormDefinition, ProcessDefinition
-from engine.db.models.messages import Message, MessageReceipt, Subscription
+from engine.db.models.messages import Message, MessageExpired, MessageReceipt, Subscription
 from engine.db.models.people import ApiKey, LoginAttempt, Person, PersonGroup, WebSession
 from engine.db.models.records import Audit, History, Incident, Refusal, Request
 from engine.db.models.tasks import InboxEntry, UserTask
@@ -30,6 +30,7 @@ __all__ = [
     "Job",
     "LoginAttempt",
     "Message",
+    "MessageExpired",
     "MessageReceipt",
     "Pause",
     "Person",

@@ -76,6 +76,24 @@ class Message(Base):
     expires_at: Mapped[datetime] = mapped_column(DateTime(timezone=True))
 
 
+class MessageExpired(Base):
+    """What expired unused: to be seen for a day, never to be used. Its content is gone."""
+
+    __tablename__ = "message_expired"
+    __table_args__ = (
+        PrimaryKeyConstraint("id", name="pk_message_expired"),
+        Index("ix_message_expired_at", "expires_at"),
+        Index("ix_message_expired_key", "tenant_id", "name", "correlation_key", "expires_at"),
+    )
+    id: Mapped[UUID] = mapped_column(Uuid)
+    tenant_id: Mapped[str] = mapped_column(Text, server_default=text("''"))
+    name: Mapped[str] = mapped_column(Text)
+    correlation_key: Mapped[str] = mapped_column(Text, server_default=text("''"))
+    published_by: Mapped[str] = mapped_column(Text)
+    published_at: Mapped[datetime] = mapped_column(DateTime(timezone=True))
+    expires_at: Mapped[datetime] = mapped_column(DateTime(timezone=True))
+
+
 class MessageReceipt(Base):
     """The id of a message that was sent, with what it did. It counts until `kept_until`."""
 

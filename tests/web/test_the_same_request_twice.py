@@ -1,0 +1,213 @@
+"""R10 over the route table: each change is sent twice under one key. The second time has the answer of the first, and no effect."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from io import BytesIO
+from typing import Any
+
+import psycopg
+import pytest
+from flask import Flask
+
+from engine.commands.external_tasks import acquire_external_tasks
+from engine.commands.outcome import Rejected
+from engine.commands.pause import pause_work
+from engine.commands.suspend import suspend_instance
+from engine.commands.suspend_definition import suspend_definition
+from engine.commands.tasks import claim
+from tests.conftest import Clock
+from tests.web.operations import ADA, OLGA, deployed, failed_external_task, model, one, started
+from tests.web.rows import Rows
+from tests.web.test_api_contract import program as program
+from tests.web.test_request_ids import CHANGES, WITHOUT
+
+Conn = psycopg.Connection[Any]
+
+NOT_OURS = {"api_key": "says when it was last used", "test_clock": "of the tests"}
+"""Tables that a request may touch without having an effect, and why."""
+
+
+@dataclass(frozen=True)
+class Sent:
+    path: str
+    body: dict[str, Any] = field(default_factory=dict)
+    by: str = "olga"
+    file: str = ""
+
+
+def a_deployment(conn: Conn) -> Sent:
+    return Sent("/deployments", file="an_external_task")
+
+
+def a_version(change: str, **body: Any) -> Callable[[Conn], Sent]:
+    def make(conn: Conn) -> Sent:
+        deployed(conn, "an_external_task")
+        if change == "resume":
+            suspend_definition(conn, one(conn, "SELECT id FROM process_definition"), actor=OLGA, reason="", with_cases=False)
+        return Sent(f"/process-definitions/shipping/versions/1/{change}", body)
+
+    return make
+
+
+def a_start(conn: Conn) -> Sent:
+    deployed(conn, "an_external_task")
+    return Sent("/process-definitions/shipping/start", {"variables": {"boxes": 3}, "business_key": "ORD-1"})
+
+
+def an_instance(change: str) -> Callable[[Conn], Sent]:
+    def make(conn: Conn) -> Sent:
+        deployed(conn, "an_external_task")
+        here = started(conn, "shipping")
+        if change == "resume":
+            suspend_instance(conn, here, actor=OLGA, reason="")
+        return Sent(f"/process-instances/{here}/{change}", {"reason": "as agreed"})
+
+    return make
+
+
+def a_lease(change: str, **body: Any) -> Callable[[Conn], Sent]:
+    def make(conn: Conn) -> Sent:
+        deployed(conn, "an_external_task")
+        started(conn, "shipping")
+        [task] = acquire_external_tasks(conn, actor=OLGA, worker_id="w", topics=["ship"], limit=1, lease_seconds=60)
+        return Sent(f"/external-tasks/{task.id}/{change}", {"lease_number": task.lease_number} | body)
+
+    return make
+
+
+def a_failed_task(conn: Conn) -> Sent:
+    deployed(conn, "an_external_task")
+    return Sent(f"/external-tasks/{failed_external_task(conn)}/retry", {"attempts": 2})
+
+
+def a_failed_job(conn: Conn) -> Sent:
+    deployed(conn, "order-fulfilment")
+    here = started(conn, "order-fulfilment", business_key="ORD-1")
+    job = one(conn, "UPDATE job SET status = 'failed', attempts = max_attempts WHERE kind = 'service' RETURNING id")
+    process = one(conn, "SELECT definition_id FROM process_instance WHERE id = %s", here)
+    Rows(conn).incident("LedgerTimeout", definition=process, instance=here, job_id=job)
+    return Sent(f"/jobs/{job}/retry", {"attempts": 2})
+
+
+def a_task(change: str, **body: Any) -> Callable[[Conn], Sent]:
+    def make(conn: Conn) -> Sent:
+        deployed(conn, "a_task_a_delivery_a_task")
+        started(conn, "relay")
+        task = one(conn, "SELECT id FROM user_task")
+        if change in ("unclaim", "complete"):
+            claim(conn, task, actor=ADA, request_id=None)
+        return Sent(f"/tasks/{task}/{change}", body, by="olga" if change == "assign" else "ada")
+
+    return make
+
+
+def a_pause(conn: Conn) -> Sent:
+    return Sent("/pauses", {"kind": "external_task", "topic": "ship", "reason": "the carrier is down"})
+
+
+def a_pause_to_remove(conn: Conn) -> Sent:
+    assert not isinstance(pause_work(conn, "external_task", "ship", actor=OLGA, reason="down"), Rejected)
+    return Sent("/pauses/remove", {"kind": "external_task", "topic": "ship"})
+
+
+def a_message(conn: Conn) -> Sent:
+    return Sent("/messages", {"name": "paid", "correlation_key": "42", "variables": {"a": 1}, "time_to_live_seconds": 60})
+
+
+def a_signal(conn: Conn) -> Sent:
+    return Sent("/signals", {"name": "ALARM", "variables": {"floor": 3}})
+
+
+EXAMPLES: dict[str, Callable[[Conn], Sent]] = {
+    "api.create_deployment": a_deployment,
+    "api.delete": a_version("delete", reason="never used"),
+    "api.suspend_version": a_version("suspend", with_instances=True),
+    "api.resume_version": a_version("resume"),
+    "api.start": a_start,
+    "api.cancel": an_instance("cancel"),
+    "api.suspend": an_instance("suspend"),
+    "api.resume": an_instance("resume"),
+    "api.complete_external": a_lease("complete", variables={"carrier": "Kestrel"}),
+    "api.fail_external": a_lease("fail", error="CarrierDown: 503"),
+    "api.throw_external": a_lease("error", code="REFUSED"),
+    "api.renew_external": a_lease("renew", lease_seconds=90),
+    "api.release_external": a_lease("release"),
+    "api.retry_external_task": a_failed_task,
+    "api.retry_job": a_failed_job,
+    "api.claim_task": a_task("claim"),
+    "api.unclaim_task": a_task("unclaim"),
+    "api.assign_task": a_task("assign", assignee="bo"),
+    "api.complete": a_task("complete", variables={"approved": True}),
+    "api.pause": a_pause,
+    "api.unpause": a_pause_to_remove,
+    "api.publish": a_message,
+    "api.broadcast": a_signal,
+}
+
+
+MOVES_AGAIN = {"api.renew_external": "a renewal counts from when it is asked for; sent again, it moves the expiry of the same lease again"}
+"""Whose repeat has an effect on purpose: one that is done in place of the first, not besides it."""
+
+
+def test_R10_every_changing_route_of_the_api_has_an_example_here_or_a_reason_to_have_none(app: Flask) -> None:
+    changing = {
+        rule.endpoint for rule in app.url_map.iter_rules() if rule.endpoint.startswith("api.") and CHANGES & (rule.methods or set())
+    }
+    assert changing == set(EXAMPLES) | set(WITHOUT)
+
+
+@pytest.mark.parametrize("endpoint", sorted(set(EXAMPLES) - set(MOVES_AGAIN)))
+def test_R10_a_change_that_is_sent_twice_is_answered_alike_and_done_once(
+    endpoint: str, program: Any, committed_db: Conn, clock: Clock
+) -> None:
+    sent = EXAMPLES[endpoint](committed_db)
+    caller = program(sent.by)
+    before = everything(committed_db)
+    first = send(caller, sent, key="press-1")
+    assert first.status_code in (200, 201), first.text
+    done = everything(committed_db)
+    assert done != before, "the example changes nothing, and so proves nothing"
+    clock.advance(seconds=7)  # what is done again would have another time
+    again = send(caller, sent, key="press-1")
+    assert (again.status_code, again.get_json()) == (first.status_code, first.get_json())
+    assert again.headers.get("Location") == first.headers.get("Location")
+    assert everything(committed_db) == done
+
+
+def test_R10_a_renewal_that_is_sent_twice_moves_the_expiry_of_its_lease_and_nothing_else(
+    program: Any, committed_db: Conn, clock: Clock
+) -> None:
+    sent = EXAMPLES["api.renew_external"](committed_db)
+    caller = program(sent.by)
+    first = send(caller, sent, key="press-1")
+    committed_db.execute("CREATE TEMP TABLE was AS SELECT * FROM external_task")
+    done = everything(committed_db)
+    clock.advance(seconds=7)
+    again = send(caller, sent, key="press-1")
+    assert again.status_code == first.status_code == 200
+    assert again.json["lease_expires_at"] > first.json["lease_expires_at"]
+    committed_db.execute("UPDATE external_task t SET lease_expires_at = was.lease_expires_at FROM was WHERE was.id = t.id")
+    assert everything(committed_db) == done
+
+
+def send(caller: Any, sent: Sent, *, key: str) -> Any:
+    if not sent.file:
+        return caller.post(sent.path, sent.body, key=key)
+    files = {"file": [(BytesIO(model(sent.file)), f"{sent.file}.bpmn")]}
+    headers = caller.headers | {"Idempotency-Key": key}
+    return caller.client.post(f"/api/v1{sent.path}", headers=headers, data=files, content_type="multipart/form-data")
+
+
+def everything(conn: Conn) -> dict[str, list[str]]:
+    """Every row of every table, as text."""
+    tables = conn.execute(
+        "SELECT c.relname FROM pg_class c"
+        " WHERE c.relnamespace = 'public'::regnamespace AND c.relkind IN ('r', 'p') AND NOT c.relispartition"
+    ).fetchall()
+    return {
+        name: [text for (text,) in conn.execute(f'SELECT t::text FROM "{name}" t ORDER BY 1').fetchall()]
+        for (name,) in tables
+        if name not in NOT_OURS
+    }

@@ -25,7 +25,7 @@ from tests.web.test_request_ids import CHANGES, WITHOUT
 
 Conn = psycopg.Connection[Any]
 
-NOT_OURS = {"api_key": "says when it was last used", "test_clock": "of the tests"}
+NOT_OURS = {"api_key": "says when it was last used", "web_session": "says when it was last used", "test_clock": "of the tests"}
 """Tables that a request may touch without having an effect, and why."""
 
 

@@ -1,0 +1,171 @@
+"""R10 over the pages: each form that changes something is sent twice with its request id. It is done once, and leads alike."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from io import BytesIO
+from typing import Any
+
+import psycopg
+import pytest
+from flask import Flask
+from werkzeug.test import TestResponse
+
+from tests.conftest import Clock
+from tests.web.conftest import Browser
+from tests.web.operations import Client, deployed, failed_external_task, model, one, started
+from tests.web.rows import Rows
+from tests.web.test_the_same_request_twice import (
+    CHANGES,
+    a_failed_job,
+    a_lease,
+    a_pause_to_remove,
+    a_task,
+    a_version,
+    an_instance,
+    everything,
+)
+
+Conn = psycopg.Connection[Any]
+
+# What needs no request id, and why.
+WITHOUT = {
+    "auth.signed_in": "whoever signs in twice is signed in",
+    "auth.sign_out": "whoever signs out twice is signed out",
+    "auth.choose_theme": "a setting, not a deed",
+}
+
+
+@dataclass(frozen=True)
+class Press:
+    path: str
+    form: dict[str, Any] = field(default_factory=dict)
+    by: str = "olga"
+    file: str = ""
+
+
+def on_a_task(change: str, **form: Any) -> Callable[[Conn], Press]:
+    def make(conn: Conn) -> Press:
+        sent = a_task(change)(conn)
+        return Press(sent.path, form, by=sent.by)
+
+    return make
+
+
+def the_next_task(conn: Conn) -> Press:
+    deployed(conn, "a_task_a_delivery_a_task")
+    for _ in range(2):
+        started(conn, "relay")
+    return Press("/inbox/next", by="ada")
+
+
+def a_start(conn: Conn) -> Press:
+    deployed(conn, "an_external_task")
+    return Press("/start/shipping", {"business_key": "ORD-1"}, by="ada")
+
+
+def on_a_delivery(change: str) -> Callable[[Conn], Press]:
+    def make(conn: Conn) -> Press:
+        deployed(conn, "an_external_task")
+        here = started(conn, "shipping")
+        process = one(conn, "SELECT definition_id FROM process_instance WHERE id = %s", here)
+        made = Rows(conn)
+        delivery = made.delivery(process, here, status="failed", attempts=3)
+        made.incident("Mailer: refused", definition=process, instance=here, delivery_id=delivery)
+        return Press(f"/operations/outbox/{delivery}/{change}", {"reason": "sent by hand"})
+
+    return make
+
+
+def a_deployment(conn: Conn) -> Press:
+    return Press("/operations/deploy", {"name": "first"}, file="an_external_task")
+
+
+def a_failed_item(conn: Conn) -> Press:
+    item = a_failed_job(conn).path.split("/")[2]
+    return Press(f"/operations/failed/job/{item}/retry", {"attempts": "2"})
+
+
+def failed_items(conn: Conn) -> Press:
+    deployed(conn, "an_external_task")
+    items = [f"external_task:{failed_external_task(conn, business_key=key)}" for key in ("ORD-1", "ORD-2")]
+    return Press("/operations/failed/retry", {"attempts": "2", "item": items})
+
+
+def a_lease_to_end(conn: Conn) -> Press:
+    item = a_lease("release")(conn).path.split("/")[2]
+    return Press(f"/operations/leases/external_task/{item}/release", {"reason": "it hangs"})
+
+
+def on_a_version(change: str, **form: Any) -> Callable[[Conn], Press]:
+    def make(conn: Conn) -> Press:
+        a_version(change)(conn)
+        return Press(f"/operations/processes/shipping/1/{change}", {"reason": "as agreed"} | form)
+
+    return make
+
+
+def on_an_instance(change: str) -> Callable[[Conn], Press]:
+    return lambda conn: Press("/operations" + an_instance(change)(conn).path.replace("process-instances", "instances"), {"reason": "so"})
+
+
+def a_pause(conn: Conn) -> Press:
+    return Press("/operations/pauses/add", {"kind": "external_task", "topic": "ship", "reason": "the carrier is down"})
+
+
+def a_pause_less(conn: Conn) -> Press:
+    return Press("/operations/pauses/remove", a_pause_to_remove(conn).body)
+
+
+EXAMPLES: dict[str, Callable[[Conn], Press]] = {
+    "inbox.take": the_next_task,
+    "tasks.claim": on_a_task("claim"),
+    "tasks.unclaim": on_a_task("unclaim"),
+    "tasks.assign": on_a_task("assign", assignee="bo"),
+    "tasks.complete": on_a_task("complete", approved="true"),
+    "start.begin": a_start,
+    "operations.retry_one_delivery": on_a_delivery("retry"),
+    "operations.skip_one_delivery": on_a_delivery("skip"),
+    "operations.deploy_files": a_deployment,
+    "operations.retry": a_failed_item,
+    "operations.retry_many": failed_items,
+    "operations.delete_process": on_a_version("delete"),
+    "operations.cancel": on_an_instance("cancel"),
+    "operations.release": a_lease_to_end,
+    "operations.pause": a_pause,
+    "operations.unpause": a_pause_less,
+    "operations.suspend": on_an_instance("suspend"),
+    "operations.resume": on_an_instance("resume"),
+    "operations.suspend_process": on_a_version("suspend", with_cases="1"),
+    "operations.resume_process": on_a_version("resume"),
+}
+
+
+def test_R10_every_form_that_changes_something_has_an_example_here_or_a_reason_to_have_none(app: Flask) -> None:
+    changing = {
+        rule.endpoint for rule in app.url_map.iter_rules() if not rule.endpoint.startswith("api.") and CHANGES & (rule.methods or set())
+    }
+    assert changing == set(EXAMPLES) | set(WITHOUT)
+
+
+@pytest.mark.parametrize("endpoint", sorted(EXAMPLES))
+def test_R10_a_form_that_is_sent_twice_leads_alike_and_is_done_once(
+    endpoint: str, client_for: Client, committed_db: Conn, clock: Clock
+) -> None:
+    press = EXAMPLES[endpoint](committed_db)
+    browser = client_for(press.by)
+    before = everything(committed_db)
+    first = send(browser, press)
+    assert first.status_code == (200 if endpoint == "operations.retry_many" else 303), first.text
+    done = everything(committed_db)
+    assert done != before, "the example changes nothing, and so proves nothing"
+    clock.advance(seconds=7)  # what is done again would have another time
+    again = send(browser, press)
+    assert (again.status_code, again.headers.get("Location")) == (first.status_code, first.headers.get("Location"))
+    assert everything(committed_db) == done
+
+
+def send(browser: Browser, press: Press) -> TestResponse:
+    files = {"file": [(BytesIO(model(press.file)), f"{press.file}.bpmn")]} if press.file else {}
+    return browser.post(press.path, {"request_id": "press-1", **press.form, **files})

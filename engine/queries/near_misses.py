@@ -17,6 +17,7 @@ from uuid import UUID
 from sqlalchemy import Connection
 
 from engine.queries.differing import CLOSE, alike, difference, variants
+from engine.queries.instance import SubscriptionRow
 from engine.queries.rows import row, rows
 
 Near = TypeVar("Near", "NearReceiver", "NearMessage")
@@ -24,6 +25,7 @@ Near = TypeVar("Near", "NearReceiver", "NearMessage")
 MOST = 5
 """Near misses of one message, or of one who waits."""
 OTHERS = 3  # of them with quite another key
+WAITERS = 20  # of one case
 AROUND = 20  # keys before and after in the index
 NAMES = 300  # names of a tenant that are compared
 
@@ -116,6 +118,15 @@ def near_messages(conn: Connection, waiters: Sequence[Waiter], *, tenant_id: str
         if (near := _message(waiters[message.n], message)) is not None:
             found[message.n].setdefault(message.id, near)
     return [_nearest(one.values(), each.key) for one, each in zip(found, waiters, strict=True)]
+
+
+def near_of_waiting(
+    conn: Connection, subscriptions: Sequence[SubscriptionRow], *, tenant_id: str
+) -> list[tuple[SubscriptionRow, tuple[NearMessage, ...]]]:
+    """Those of a case that wait for a message, at most `WAITERS`, each with the messages that nearly fit."""
+    waiting = [row for row in subscriptions if row.kind == "catch"][:WAITERS]
+    waiters = [Waiter(row.message_name, row.correlation_key, row.created_at) for row in waiting]
+    return list(zip(waiting, near_messages(conn, waiters, tenant_id=tenant_id), strict=True))
 
 
 def lost_message(conn: Connection, message_id: UUID, *, tenant_id: str) -> Lost | None:

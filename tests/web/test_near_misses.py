@@ -351,3 +351,15 @@ def test_the_api_tells_near_misses_of_a_stored_an_expired_and_a_refused_message(
     problem(olga.get("/messages/near-misses"), 422, "invalid")
     committed_db.execute("UPDATE message_expired SET tenant_id = 'acme'")
     problem(olga.get(path), 404, "not_found")
+
+
+def test_the_api_tells_whoever_sees_a_case_which_messages_nearly_fit(program: Any, made: Rows) -> None:
+    case = waits(made, "paid", "42")
+    near = made.insert("message", name="paid", correlation_key="42 ", published_by="x", expires_at=made.at(hours=1))
+    path = f"/process-instances/{case}/near-misses"
+    [waiting] = program("ada").get(path).json["items"]  # she started it
+    assert (waiting["element_id"], waiting["message_name"], waiting["correlation_key"]) == ("paid", "paid", "42")
+    [found] = waiting["near_misses"]
+    assert set(found) == {"reason", "says", "message_id", "message_name", "correlation_key", "published_at", "expires_at"}
+    assert (found["reason"], found["message_id"]) == ("key", str(near))
+    problem(program("cy").get(path), 404, "not_found")

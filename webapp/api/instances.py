@@ -12,7 +12,8 @@ from engine.commands.outcome import Rejected
 from engine.commands.start import start_instance
 from engine.core.lifecycle import INSTANCE
 from engine.queries.api import ApiInstance, InstanceListFilter, api_details, api_history, api_instance, api_instances
-from engine.queries.instance import Event
+from engine.queries.instance import Event, SubscriptionRow, subscriptions
+from engine.queries.near_misses import NearMessage, near_of_waiting
 from engine.queries.rows import reading
 from webapp.api.blueprint import blueprint
 from webapp.api.bodies import Field, json_body, one_of, query, request_id, text, variables, whole
@@ -69,6 +70,19 @@ def history(instance_id: UUID) -> Response:
     return listed(page, event_shape)
 
 
+@blueprint.get("/process-instances/<uuid:instance_id>/near-misses")
+def near_misses_of_instance(instance_id: UUID) -> Response:
+    """Each message that it waits for, with the messages that nearly fit, the nearest first."""
+    query()
+    actor = current_actor()
+    with reading(reader()) as conn:
+        if api_instance(conn, actor, instance_id) is None:
+            abort(404)
+        waiting = subscriptions(conn, instance_id, tenant_id=actor.tenant_id)
+        found = near_of_waiting(conn, waiting, tenant_id=actor.tenant_id)
+    return jsonify(items=[waiting_shape(row, near) for row, near in found])
+
+
 @blueprint.post("/process-instances/<uuid:instance_id>/cancel")
 def cancel(instance_id: UUID) -> Response:
     sent = json_body(reason=Field(text(longest=1000, empty=True), ""))
@@ -105,6 +119,27 @@ def instance_shape(found: ApiInstance) -> dict[str, Any]:
         "business_key": found.business_key,
         "started_at": moment(found.started_at),
         "ended_at": moment(found.ended_at),
+    }
+
+
+def waiting_shape(waits: SubscriptionRow, near: tuple[NearMessage, ...]) -> dict[str, Any]:
+    return {
+        "element_id": waits.element_id,
+        "message_name": waits.message_name,
+        "correlation_key": waits.correlation_key,
+        "since": moment(waits.created_at),
+        "near_misses": [
+            {
+                "reason": each.reason,
+                "says": each.says,
+                "message_id": each.message_id,
+                "message_name": each.message_name,
+                "correlation_key": each.correlation_key,
+                "published_at": moment(each.published_at),
+                "expires_at": moment(each.expires_at),
+            }
+            for each in near
+        ],
     }
 
 

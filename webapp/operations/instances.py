@@ -17,7 +17,7 @@ from engine.queries.api import api_instance
 from engine.queries.crew import workers
 from engine.queries.instances import InstanceFilter, count_instances
 from engine.queries.instances import instances as found_instances
-from engine.queries.near_misses import Waiter, near_messages
+from engine.queries.near_misses import near_of_waiting
 from engine.queries.processes import definitions, element_counts
 from engine.queries.resting import pause_of, pauses, suspension
 from engine.queries.rows import reading
@@ -35,7 +35,6 @@ from webapp.operations.processes import counts_shape, model_response
 from webapp.operations.words import condition_of, element_name, model_of
 
 REASON = 500
-NEAR = 20  # of those who wait for a message, whose near misses are looked for
 PARTS = {
     "head": "operations/_instance_head.html",
     "why": "operations/_instance_why.html",
@@ -141,9 +140,7 @@ def _instance(instance_id: UUID) -> dict[str, Any]:
         stopped = pauses(conn, tenant_id=actor.tenant_id) if work else []
         incidents = one.incidents(conn, instance_id)
         subscriptions = one.subscriptions(conn, instance_id, tenant_id=actor.tenant_id)
-        waiters = [row for row in subscriptions if row.kind == "catch"][:NEAR]
-        asked_for = [Waiter(row.message_name, row.correlation_key, row.created_at) for row in waiters]
-        near = near_messages(conn, asked_for, tenant_id=actor.tenant_id)
+        near = near_of_waiting(conn, subscriptions, tenant_id=actor.tenant_id)
         called = one.called(conn, instance_id)
         variables = one.variables(conn, instance_id)
         timeline = one.timeline(conn, instance_id, tenant_id=actor.tenant_id, cursor=after(), everything=everything)
@@ -162,7 +159,7 @@ def _instance(instance_id: UUID) -> dict[str, Any]:
         "pauses": stopped,
         "incidents": incidents,
         "subscriptions": subscriptions,
-        "near": {row.id: found for row, found in zip(waiters, near, strict=True)},
+        "near": {row.id: found for row, found in near},
         "called": called,
         "variables": variables,
         "timeline": timeline,

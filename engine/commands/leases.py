@@ -19,7 +19,7 @@ from engine.db.acquire import WORK, renew_leases
 from engine.db.locks import EXCLUSIVE, GIVES_UP, TURN
 from engine.db.pauses import row_is_paused
 from engine.db.session import cursor_of
-from engine.db.taken_back import release_by_operator_sql
+from engine.db.taken_back import FRONT, release_by_operator_sql
 from engine.failpoints import commit_point
 from engine.ids import new_id
 from engine.text import shortened
@@ -55,12 +55,15 @@ def release(
 ) -> ItemReleased | Rejected:
     """Hand back an item that was not started: the attempt is given back, so a rolling deployment spends none (R5).
 
+    It goes to the front, as what was recovered does: it has waited already, and is due from now on.
+
     `because`: it may not go on now (its case is suspended or being cancelled, its definition suspended). That is no
-    attempt either, even if the handler ran; it is free again after `LATER` seconds.
+    attempt either, even if the handler ran; it is free again after `LATER` seconds, in its place.
 
     Locks: the item. Refuses: LEASE_LOST.
     """
-    if release_item(conn, lease, actor, because=because, started=started) or was_released(conn, lease):
+    to_front = because is None and not started
+    if release_item(conn, lease, actor, because=because, started=started, to_front=to_front) or was_released(conn, lease):
         return ItemReleased(lease.item_id)
     rejected: Rejected = refuse(conn, "release", actor, "", Rejected(Refusal.LEASE_LOST, item_id=lease.item_id))
     return rejected
@@ -130,8 +133,13 @@ def _take_away_in_turn(conn: Connection, kind: str, values: dict[str, Any], requ
     return row is not None
 
 
-def release_item(conn: Connection, lease: Lease, actor: str, *, because: Refusal | None = None, started: bool = False) -> bool:
-    """Hand it back if it is still held under this lease. Work of a case that is being cancelled is held from then on."""
+def release_item(
+    conn: Connection, lease: Lease, actor: str, *, because: Refusal | None = None, started: bool = False, to_front: bool = False
+) -> bool:
+    """Hand it back if it is still held under this lease. Work of a case that is being cancelled is held from then on.
+
+    `to_front`: not for whoever chooses what to do; it would be given the same again and again.
+    """
     values = {
         "item_id": lease.item_id,
         "number": lease.number,
@@ -139,6 +147,7 @@ def release_item(conn: Connection, lease: Lease, actor: str, *, because: Refusal
         "wait": 0.0 if because is None else LATER,
         "because": because and because.value,
         "unstarted": not started,
+        "to_front": to_front,
     }
     with commit_point(conn, "command.before_commit"):
         return cursor_of(conn).execute(_RELEASE[lease.kind], values).fetchone() is not None
@@ -168,7 +177,7 @@ _RELEASE = {
 WITH leaf AS (
   UPDATE {table} j SET status = 'available', attempts = j.attempts - 1, held = {_HELD[table]},
     available_at = baton_clock() + make_interval(secs => %(wait)s::float8),
-    lease_owner = NULL, lease_expires_at = NULL, leased_at = NULL
+    level = CASE WHEN %(to_front)s::boolean THEN {FRONT} ELSE j.level END, lease_owner = NULL, lease_expires_at = NULL, leased_at = NULL
   WHERE j.id = %(item_id)s AND j.status COLLATE "C" = 'leased' AND j.lease_number = %(number)s
   RETURNING j.*
 ), event AS (

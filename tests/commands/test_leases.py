@@ -71,6 +71,21 @@ def test_R5_releasing_an_unstarted_item_gives_the_attempt_back(committed_db: Con
 
 
 @ALL
+def test_R5_what_was_not_started_is_not_passed_by_what_came_after_it(committed_db: Connection, table: str) -> None:
+    waited = leased(committed_db, table, overdue=3600)
+    rows.MAKERS[table](committed_db, overdue=1800)
+    assert isinstance(release(committed_db, waited), ItemReleased)
+    assert [row.item_id for row in take(committed_db, table, limit=1)] == [waited.item_id]
+
+
+@ALL
+def test_what_was_refused_for_its_cases_sake_goes_before_nobody(committed_db: Connection, table: str) -> None:
+    lease = leased(committed_db, table)
+    release(committed_db, lease, because=Refusal.INSTANCE_SUSPENDED)
+    assert rows.columns(committed_db, table, lease.item_id, "level") == rows.columns(committed_db, table, lease.item_id, "priority")
+
+
+@ALL
 def test_R4_a_lost_lease_releases_nothing_and_a_repeat_is_harmless(committed_db: Connection, table: str) -> None:
     lease = leased(committed_db, table)
     stale = Lease(table, lease.item_id, lease.number + 1, "w1")

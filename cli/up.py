@@ -18,7 +18,6 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from types import FrameType
 
 import click
 import httpx
@@ -33,6 +32,7 @@ from engine.commands.outcome import SYSTEM, Rejected
 from engine.config import Address, Settings
 from engine.db.migrate import migrate
 from engine.db.session import connect
+from engine.told import when_told
 
 WORKERS = 2
 MAIL_PORT = 8025
@@ -72,8 +72,7 @@ class Up:
         self._told = threading.Event()
 
     def run(self) -> None:
-        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-            signal.signal(number, self._tell)
+        when_told((signal.SIGINT, signal.SIGTERM, signal.SIGHUP), self._tell)
         end_leftovers(str(self.home), say=say)
         try:
             database_url = self._start_database()
@@ -84,7 +83,7 @@ class Up:
         finally:
             self._stop()
 
-    def _tell(self, number: int, frame: FrameType | None) -> None:
+    def _tell(self) -> None:
         self._signals += 1
         self._told.set()
 

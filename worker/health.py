@@ -11,11 +11,13 @@ import socket
 import threading
 from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from socketserver import TCPServer
 from typing import Any
 
 from engine.config import Address, ConfigurationError
 
 READY, UNAVAILABLE, DRAINING = "ready", "unavailable", "draining"
+MOST_AT_ONCE = 32  # whoever asks by more connections at a time is hung up on: a thread each must not become many
 
 
 class Health:
@@ -30,6 +32,7 @@ class Health:
 
         class Answer(BaseHTTPRequestHandler):
             timeout = 5  # seconds for a request to arrive
+            server_version, sys_version = "baton", ""
 
             def do_GET(self) -> None:
                 match self.path.partition("?")[0]:
@@ -55,6 +58,19 @@ class Health:
         class Server(ThreadingHTTPServer):
             daemon_threads = True
             address_family = socket.AF_INET6 if ":" in self._listen.host else socket.AF_INET
+            free = threading.Semaphore(MOST_AT_ONCE)
+
+            def server_bind(self) -> None:
+                TCPServer.server_bind(self)  # HTTPServer asks for its own name besides, which may take as long as a resolver does
+
+            def verify_request(self, *values: Any) -> bool:
+                return self.free.acquire(blocking=False)
+
+            def process_request_thread(self, *values: Any) -> None:
+                try:
+                    super().process_request_thread(*values)
+                finally:
+                    self.free.release()
 
             def handle_error(self, *values: Any) -> None:
                 """Whoever asked has hung up."""

@@ -17,7 +17,6 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from importlib.metadata import PackageNotFoundError, version
-from types import FrameType
 
 import psycopg
 
@@ -29,6 +28,7 @@ from engine.db.room import of_worker, too_few
 from engine.db.session import behind_pooler
 from engine.ids import new_id
 from engine.logs import line
+from engine.told import when_told
 from worker import health
 from worker.acquirer import Acquirer, Lane
 from worker.children import STOP_SECONDS, Children
@@ -58,12 +58,11 @@ def run(settings: Settings) -> int:
     told = threading.Semaphore(0)
     worker = Worker(settings)
 
-    def tell(number: int, frame: FrameType | None) -> None:
+    def tell() -> None:
         told.release()
         worker.unwanted.set()
 
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, tell)
+    when_told((signal.SIGTERM, signal.SIGINT), tell)
     # What was loaded stays for good: full collections need not look through it again.
     gc.collect()
     gc.freeze()

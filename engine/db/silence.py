@@ -47,10 +47,11 @@ def give_up_when_silent(conn: psycopg.Connection[Any], *, statement_seconds: flo
         return
     global _watching_in
     with _lock:
-        _patience[conn] = statement_seconds + min(MARGIN, max(1.0, statement_seconds))
         if _watching_in != os.getpid():
             _watching_in = os.getpid()
+            _patience.clear()  # a fork's: those of the parent are at work there, whatever their state was at the fork
             threading.Thread(target=_watch, name="silence", daemon=True).start()
+        _patience[conn] = statement_seconds + min(MARGIN, max(1.0, statement_seconds))
 
 
 def _watch() -> None:

@@ -61,3 +61,21 @@ def test_F45_a_connection_that_rests_or_whose_statement_works_is_left_alone(data
         assert silence._silent_for(conn) == 0
         give_up_when_silent(conn, statement_seconds=2)  # patient for longer than that takes
         assert conn.execute("SELECT pg_sleep(2)").fetchone() is not None
+
+
+class Unstarted:
+    """In place of a second thread that looks."""
+
+    def start(self) -> None:
+        pass
+
+
+def test_a_fork_watches_no_connection_of_its_parent(database_url: str, monkeypatch: pytest.MonkeyPatch):
+    with connect(database_url) as of_parent, connect(database_url) as own:
+        give_up_when_silent(of_parent, statement_seconds=0.5)
+        before = dict(silence._patience)
+        monkeypatch.setattr(silence, "_watching_in", 0)  # as in a child that was just forked
+        monkeypatch.setattr(silence.threading, "Thread", lambda **_: Unstarted())
+        give_up_when_silent(own, statement_seconds=0.5)
+        assert set(silence._patience) == {own}
+        silence._patience.update(before)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import signal
+import socket
 import time
 import urllib.error
 import urllib.request
@@ -16,7 +17,7 @@ import psycopg
 import pytest
 from sqlalchemy.engine import make_url
 
-from engine.config import Settings
+from engine.config import Address, Settings
 from engine.db.room import of_web, too_few
 from engine.db.session import connect
 from tests.cli.processes import free_port
@@ -24,6 +25,7 @@ from tests.releases.previous import THIS
 from tests.web.processes import WebProcess
 from tests.worker.processes import eventually, row, worker
 from tests.worker.test_worker import job, status
+from worker.health import MOST_AT_ONCE, Health
 from worker.main import Worker
 from worker.slots import Slots
 
@@ -48,6 +50,24 @@ def test_a_worker_is_ready_once_it_has_looked_for_work_and_not_while_it_drains(d
         eventually(lambda: asked(port, "/health/ready") == (503, "draining"), "the worker to drain")
         process.signal(signal.SIGTERM)  # a second one hurries
         assert process.died() == 0
+
+
+def test_who_asks_by_too_many_connections_is_hung_up_on_and_others_are_answered_when_these_are_gone():
+    port = free_port()
+    Health(Address("127.0.0.1", port), lambda: "ready").start()
+    silent = [socket.create_connection(("127.0.0.1", port), timeout=10) for _ in range(MOST_AT_ONCE)]
+    with socket.create_connection(("127.0.0.1", port), timeout=10) as one_more:
+        assert one_more.recv(1) == b""
+    for one in silent:
+        one.close()
+    eventually(lambda: asked_if_it_answers(port), "the threads to be free")
+
+
+def asked_if_it_answers(port: int) -> bool:
+    try:
+        return asked(port, "/health/ready") == (200, "ready")
+    except OSError:
+        return False
 
 
 def test_a_worker_without_a_free_slot_is_ready_by_its_heartbeat_and_only_by_one_that_arrived(database_url: str, monkeypatch):
@@ -102,7 +122,8 @@ def test_F45_F28_after_an_outage_a_worker_and_the_web_are_ready_again_and_have_s
 
 def test_F47_a_replica_that_may_use_up_the_connections_says_so_at_its_start(database_url: str, committed_db, tmp_path: Path):
     assert too_few(committed_db, 1) is None
-    found = too_few(committed_db, 100_000)
+    with connect(database_url):  # somebody besides whoever asks
+        found = too_few(committed_db, 100_000)
     assert found is not None and found.wanted == 100_000 and 0 < found.used < found.allowed < 100_000
     assert of_web(processes=2, pool_size=8) == 18
     with worker(database_url, tmp_path, worker_slots="200", handler_processes="64", delivery_slots="64") as process:
@@ -153,7 +174,7 @@ def test_F40_processes_of_one_web_server_share_no_connection_and_their_parent_ha
 
 FORKED = """
 import os, sys
-from engine.config import Settings
+from engine.config import Address, Settings
 from webapp.app import create_app
 from webapp.db import command_connection
 app = create_app(Settings.from_env())

@@ -280,10 +280,13 @@ class Settings:
         "BATON_WORKER_LISTEN",
         None,
         _address,
-        "Where a worker answers /health/live and /health/ready (an acquisition succeeded lately), to whoever asks; one for each on a machine.",
+        "Where a worker answers /health/live and /health/ready (an acquisition succeeded lately) to whoever asks; each its own.",
     )
     drain_seconds: float = variable(
-        "BATON_DRAIN_SECONDS", 20.0, _seconds(0, 3600), "After SIGTERM: time for what runs. What takes longer is stopped; its attempt has failed."
+        "BATON_DRAIN_SECONDS",
+        20.0,
+        _seconds(0, 3600),
+        "After SIGTERM: time for what runs. What takes longer is stopped; its attempt has failed.",
     )
     request_seconds: float = variable(
         "BATON_REQUEST_SECONDS", 86400.0, _seconds(60, 90 * 86400), "How long the answer to a request id is remembered."

@@ -7,7 +7,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from engine.commands.upkeep import CHORES, LOCK_SPACE, Kept, take_turn, upkeep
+from engine.commands.upkeep import CHORES, LOCK_SPACE, MOST_ROWS, Kept, take_turn, upkeep
 from engine.commands.workers import Beat, beat, stopped
 from engine.db.session import connect
 from engine.ids import new_id
@@ -57,6 +57,18 @@ def test_what_counts_no_more_is_cleared_and_nothing_else(committed_db, clock):
         "workers": 1,
     }
     assert count(committed_db, "person") == 1
+
+
+def test_a_busy_day_is_cleared_in_as_many_transactions_as_it_takes(committed_db, clock):
+    made = 2 * MOST_ROWS + 1
+    committed_db.execute(
+        "INSERT INTO request (actor, id, hash, outcome) SELECT 'ada', n::text, 'h', '{}' FROM generate_series(1, %s) n", (made,)
+    )
+    clock.advance(days=1, seconds=60)
+    assert take_turn(committed_db, chore("requests"), KEPT) == MOST_ROWS
+    assert upkeep(committed_db, KEPT)["requests"] == made - MOST_ROWS
+    assert count(committed_db, "request") == 0
+    assert "requests" not in upkeep(committed_db, KEPT), "until its time comes again"
 
 
 def test_F37_a_chore_is_done_once_however_many_replicas_tick(database_url, committed_db, clock):

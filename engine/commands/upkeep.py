@@ -22,7 +22,7 @@ from engine.logs import line
 log = logging.getLogger(__name__)
 
 MOST_ROWS = 5_000  # of one table in one transaction
-MOST_RUNS = 40  # of one chore at a time, if each finds so many
+MOST_RUNS = 10  # of one chore at a time, if each finds so many
 LOCK_SPACE = 7_265  # first key of the advisory locks here; the second is the chore's place in CHORES
 
 

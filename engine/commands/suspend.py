@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import Any, LiteralString
 from uuid import UUID
 
 import orjson
@@ -133,15 +133,15 @@ def _settled(conn: Connection, change: _Change, request: Request | None, outcome
         done = recorded(conn, request)
     if isinstance(done, Rejected):
         # A repeat finds the case as the first one left it.
-        return recorded(conn, request) or answer(conn, change.name, change.actor, _with_last(conn, done), request)
+        return recorded(conn, request) or answer(conn, change.name, change.actor, with_last(conn, done, _LAST), request)
     return done
 
 
-def _with_last(conn: Connection, rejected: Rejected) -> Rejected:
-    """Nothing to resume: who resumed it last, and when."""
+def with_last(conn: Connection, rejected: Rejected, last: LiteralString) -> Rejected:
+    """Nothing to resume: who resumed it last, and when, as the statement `last` finds it."""
     if rejected.refusal is not Refusal.NOT_SUSPENDED:
         return rejected
-    row = conn.execute(_LAST, (rejected.item_id,)).fetchone()
+    row = conn.execute(last, (rejected.item_id,)).fetchone()
     return rejected if row is None else replace(rejected, by=row[0], at=row[1])
 
 

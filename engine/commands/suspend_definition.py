@@ -9,7 +9,6 @@ those that a person suspended by themselves stay as they are. A start timer whos
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 from uuid import UUID
 
@@ -20,7 +19,7 @@ from engine.commands.may import may
 from engine.commands.outcome import Actor, DefinitionResumed, DefinitionSuspended, FieldProblem, Refusal, Rejected
 from engine.commands.requests import WRITE_REQUEST, Request, encode, is_repeat, recorded, request_for
 from engine.commands.step import answer
-from engine.commands.suspend import ATTEMPTS, MAX_REASON
+from engine.commands.suspend import ATTEMPTS, MAX_REASON, with_last
 from engine.commands.transaction import Connection, command, transaction
 from engine.db.locks import DELETION
 from engine.db.session import cursor_of
@@ -75,7 +74,7 @@ def _settled(conn: Connection, definition_id: UUID, actor: Actor, reason: str, r
     if isinstance(outcome, Rejected):
         name = "resume_definition" if with_cases is None else "suspend_definition"
         # A repeat finds the version as the first one left it.
-        return recorded(conn, request) or answer(conn, name, actor, _with_last(conn, outcome), request)
+        return recorded(conn, request) or answer(conn, name, actor, with_last(conn, outcome, _LAST), request)
     return outcome
 
 
@@ -123,14 +122,6 @@ def _refusal(found: Mapping[str, Any], definition_id: UUID, *, suspend: bool) ->
         case "active", False:
             return Rejected(Refusal.NOT_SUSPENDED, item_id=definition_id)
     return None
-
-
-def _with_last(conn: Connection, rejected: Rejected) -> Rejected:
-    """Nothing to resume: who resumed it last, and when."""
-    if rejected.refusal is not Refusal.NOT_SUSPENDED:
-        return rejected
-    row = conn.execute(_LAST, (rejected.item_id,)).fetchone()
-    return rejected if row is None else replace(rejected, by=row[0], at=row[1])
 
 
 # ---- the statements

@@ -106,7 +106,11 @@ def _completed(task: str, wins: Sequence[Ask], rows: Rows) -> Iterator[Violation
     if row is None or row["status"] != "completed" or row["ended_by"] != wins[0].who:
         yield Violation("lost", f"{wins[0].who} was told to have completed it, found {row}", (task,))
         return
-    values = rows.instances[row["instance_id"]]["final_variables"] or {}
+    instance = rows.instances.get(row["instance_id"])
+    if instance is None:
+        yield Violation("lost", f"the task that {wins[0].who} completed is of a case that is not there", (task,))
+        return
+    values = instance["final_variables"] or {}
     for name, said in wins[0].about["fields"].items():
         if values and values.get(name, {}).get("value") != said:
             yield Violation("lost", f"{name}: expected {said!r}, found {values.get(name)}", (task,))

@@ -10,8 +10,9 @@ and what breaks the documented order fails the test in which it happened. Nothin
     keys twice    message keys are taken once
     undeclared    a lock that neither a fragment nor a function of locks.py declares
 
-A request row may be inserted last, because its key contains what is locked by then. Who holds the root may take definitions
-after leaves (what is called), because whoever takes a definition FOR UPDATE waits for no leaf of a case.
+A request row, or that of a message's id, may be inserted last, because its key contains what is locked by then or it is run again.
+Who holds the root may take definitions after leaves (what is called), because whoever takes a definition FOR UPDATE waits for no leaf
+of a case.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ _FOUND = re.compile(
     r"|(?P<advisory>\bpg_advisory_\w*lock\w*)"
     r"|\b(?P<function>baton_(?:lock|open|take|cancel|spread|hold|free)\w*)\s*\("
     r"|\b(?:UPDATE|DELETE\s+FROM)\s+(?P<changed>\w+)"
-    r"|\bINSERT\s+INTO\s+(?P<asked>request)\b",
+    r"|\bINSERT\s+INTO\s+(?P<asked>request|message_receipt)\b",
     re.IGNORECASE,
 )
 _ONE_ROW = re.compile(r"\bid = %(?:\(\w+\))?s")

@@ -140,8 +140,12 @@ WITH deleted AS (
   UPDATE process_definition d SET status = 'deleting' WHERE d.id = %(id)s AND d.status IN ('active', 'suspended')
   RETURNING d.id, d.tenant_id, d.key, d.version, baton_clock() AS at
 ), """
+# A signal that waited along with its suspended start event has nobody to start: its job ends quietly.
 _EVENTS = """, over AS (
   DELETE FROM suspension s USING deleted WHERE s.object_id = deleted.id
+), let_end AS (
+  UPDATE job j SET held = array_remove(j.held, 'suspended'), available_at = deleted.at
+  FROM deleted WHERE j.definition_id = deleted.id AND j.instance_id IS NULL AND j.kind = 'signal' AND 'suspended' = ANY (j.held)
 ), event AS (
   INSERT INTO history (at, tenant_id, definition_id, kind, actor, item_id, data)
   SELECT at, tenant_id, id, 'definition_deleted', %(actor)s, id,

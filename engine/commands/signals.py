@@ -133,7 +133,7 @@ def receive_signal(conn: Connection, lease: Lease) -> Outcome | ItemReleased:
     """Bring a signal to one who waited for it when it was thrown, or start an instance; one who is gone ends the job.
 
     Locks: the root, the job and the subscription (of a start event the definition and the job), and the keys that the
-    result opens. Refuses: LEASE_LOST, INSTANCE_…. For a start event of a suspended version it waits (ItemReleased).
+    result opens. Refuses: LEASE_LOST, INSTANCE_…. With a suspended case or version it waits (ItemReleased).
     """
     done: ItemDone | ItemReleased | Rejected | None = None
     for whole in (False, True):
@@ -160,8 +160,14 @@ def _receive(conn: Connection, lease: Lease, found: Reception | None) -> ItemDon
         return None
     payload = found.job["payload"]
     told = {"signal": payload["name"], "throw_id": payload["throw_id"], "thrown_by": payload["thrown_by"]}
-    if found.case is not None:
-        return marked(found.case) or receive(conn, lease, found, Received("signal", told))
+    if found.case is not None and found.case.snapshot is not None:
+        match marked(found.case):
+            case None:
+                return receive(conn, lease, found, Received("signal", told))
+            case Rejected(refusal=Refusal.INSTANCE_SUSPENDED):
+                return wait_along(conn, lease)
+            case refused:
+                return refused
     if found.definition_id is None:
         return end_quietly(conn, lease, found, "nobody waits")
     return _start(conn, lease, found, told)

@@ -12,7 +12,9 @@ The order (design, "Locks"). A command takes levels upwards only:
    has taken: beside a deployment of both it may be a deadlock's victim, and is run again.
    What a parallel event-based gateway starts for a key meets after it, on an advisory lock (`GATHERED`).
 3. the request row. In the one writing statement it comes after the leaf instead; that holds, because its key contains
-   the target, so that a repeat meets its first at the same root or leaf.
+   the target, so that a repeat meets its first at the same root or leaf. The row of a message's id (`message_receipt`) is written in the
+   same place, and waits for whoever sends that id at the same moment. Its key does not contain the receiver: sent at once under two
+   keys, once to be stored, once to who then waits for the other key, it is a deadlock, whose victim is run again and finds what was done.
 4. leaf rows of the case, in any order (`LEAF`): user task, job, external task, delivery, subscription, token.
 5. message keys: all that a command opens, in one statement, sorted by lock number, once (`KEYS`).
 6. at most one stored message, re-checked after the lock. After that nothing that waits.
@@ -329,13 +331,14 @@ FUNCTIONS: Mapping[str, tuple[Level, ...]] = {
 }
 # These hold a leaf of no case, and may wait with it in hand: no root holder waits for it.
 OF_NO_CASE = frozenset({"baton_take_throw"})
-# What an UPDATE or DELETE of a row locks, and for a request its INSERT, which waits for a repeat. The rows of a leaf
+# What an UPDATE or DELETE of a row locks, and for a request or the id of a message its INSERT, which waits for a repeat. The rows of a leaf
 # (inbox entries, incidents) go with it; scopes, variables and executions are changed by those who hold the root. Other tables, such as
 # people and workers, belong to no case, and no command that locks one of these touches them.
 TABLES: Mapping[str, Level] = {
     "process_instance": Level.ROOT,
     "process_definition": Level.DEFINITION,
     "request": Level.REQUEST,
+    "message_receipt": Level.REQUEST,
     **dict.fromkeys(("user_task", "job", "external_task", "delivery", "subscription"), Level.LEAF),
     **dict.fromkeys(("token", "scope", "variable", "completed_execution"), Level.LEAF),
     "message": Level.MESSAGE,

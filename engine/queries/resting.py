@@ -49,7 +49,7 @@ class Suspended:
 
 @dataclass(frozen=True, slots=True)
 class PauseRow:
-    """`waits`: items that rest because of it and others like it, counted up to `MOST`."""
+    """`waits`: items that rest because of it and others like it, counted up to `MOST`; None: not counted."""
 
     kind: str
     topic: str
@@ -57,7 +57,7 @@ class PauseRow:
     paused_by_name: str
     paused_at: datetime
     reason: str
-    waits: int
+    waits: int | None
 
     def covers(self, item: WorkRow, process: str) -> bool:
         """Whether this item of an instance of `process` rests because of it."""
@@ -86,6 +86,11 @@ def pauses(conn: Connection, *, tenant_id: str) -> list[PauseRow]:
     return rows(conn, PauseRow, PAUSES, {"tenant": tenant_id, "most": MOST + 1})
 
 
+def standing(conn: Connection, *, tenant_id: str) -> list[PauseRow]:
+    """The same for one item that rests: nothing is counted, which takes as long as much is held."""
+    return rows(conn, PauseRow, STANDING, {"tenant": tenant_id})
+
+
 def pause_of(found: Iterable[PauseRow], item: WorkRow, process: str) -> PauseRow | None:
     """The pause that an item rests by."""
     return next((pause for pause in found if pause.covers(item, process)), None)
@@ -108,6 +113,12 @@ LEFT JOIN process_instance i ON i.id = s.object_id
 JOIN process_definition d ON d.id = coalesce(i.definition_id, s.object_id)
 WHERE s.tenant_id = :tenant AND s.cause_id IS NULL AND (s.kind = 'definition' OR i.mark IN ('suspending', 'suspended'))
 ORDER BY s.suspended_at DESC LIMIT :limit
+"""
+
+STANDING = """
+SELECT p.kind, p.topic, p.paused_by, coalesce(o.display_name, p.paused_by) AS paused_by_name, p.paused_at, p.reason, NULL AS waits
+FROM pause p LEFT JOIN person o ON o.tenant_id = p.tenant_id AND o.username = p.paused_by
+WHERE p.tenant_id = :tenant ORDER BY p.paused_at DESC, p.kind, p.topic
 """
 
 # By the partial indexes of what is free and of what is held, each only as far as is shown.

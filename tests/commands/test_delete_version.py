@@ -16,6 +16,7 @@ from engine.commands.outcome import Deployed, InstanceStarted, ItemDone, Message
 from engine.commands.signals import broadcast_signal, receive_signal, spread_signal
 from engine.commands.start import start_instance
 from engine.commands.start_by_timer import start_by_timer
+from engine.commands.suspend_definition import suspend_definition
 from engine.db.definitions import DefinitionRefused, keep
 from tests import rows
 from tests.bpmn.models import HEADER
@@ -208,6 +209,19 @@ def test_a_signal_start_event_comes_back_and_a_signal_on_its_way_to_the_deleted_
     assert isinstance(receive_signal(conn, delivery), ItemDone)
     assert rows.one(conn, "SELECT count(*) FROM process_instance") == 0
     assert rows.one(conn, "SELECT data->>'outcome' FROM history WHERE item_id = %s", delivery.item_id) == "the version was deleted"
+
+
+def test_a_signal_that_waited_along_with_the_suspended_version_ends_with_it(conn: Connection) -> None:
+    definition = put(conn, signal_start("GO")).definitions[0].id
+    broadcast_signal(conn, "GO", actor=OP, variables={})
+    (throw,) = acquired(conn)
+    spread_signal(conn, throw)
+    suspend_definition(conn, definition, actor=OP)
+    assert acquired(conn) == []
+    deleted(conn, 1)
+    (delivery,) = acquired(conn)
+    assert isinstance(receive_signal(conn, delivery), ItemDone)
+    assert rows.one(conn, "SELECT count(*) FROM job") == 0
 
 
 def test_twice_is_harmless_and_a_second_one_hears_that_it_is_deleted(conn: Connection) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ from tests.commands import cases
 from tests.commands.test_deploy import message, process, put
 from tests.commands.test_messages import WAITS, publish
 from tests.conftest import Clock
+from tests.core.models import catch, model
 from tests.races.contest import Contender, contest, held_at
 
 Connection = psycopg.Connection[Any]
@@ -166,6 +168,21 @@ def test_of_two_publishers_of_one_message_to_two_receivers_one_reaches_and_the_o
     assert sent.instance_id == left.instance_id
     assert other.outcome() == MessageKnown(sent)
     assert cases.places(conn, right.instance_id) == [("wait", "waiting")]
+
+
+def test_two_publishers_of_one_message_that_wait_for_each_other_are_one_effect(conn: Connection, database_url: str) -> None:
+    """One has the id and waits for the key that the other one has, who waits for the id: a victim, which is run again."""
+    twice = model("start -> wait -> again -> end", wait=catch(on="ANSWER"), again=catch(on="ANSWER", key="${'other'}"))
+    cases.deployed(conn, replace(twice, key="twice"))
+    case = cases.started(conn, "twice", business_key="42")
+    key = "SELECT pg_advisory_xact_lock(baton_key_number('', 'ANSWER', 'other'))"
+    stored, correlated = contest(
+        database_url, key, (), lambda c: publish(c, "other", ttl=60, message_id="m-1"), lambda c: publish(c, message_id="m-1")
+    )  # fmt: skip
+    (sent,) = [each for each in (stored, correlated) if isinstance(each, MessagePublished)]
+    assert [each for each in (stored, correlated) if each is not sent] == [MessageKnown(sent)]
+    assert rows.one(conn, "SELECT count(*) FROM message") == (sent.outcome == "stored")
+    assert cases.places(conn, case.instance_id) == [("again" if sent.outcome == "correlated" else "wait", "waiting")]
 
 
 def test_of_two_publishers_that_start_by_one_message_one_starts(conn: Connection, database_url: str) -> None:

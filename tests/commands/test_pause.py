@@ -96,13 +96,13 @@ def test_F48_a_paused_topic_of_external_tasks_rests_for_its_tenant_alone(conn: C
     assert [t.id for t in acquire_external_tasks(conn, actor=OTHER, worker_id="w", topics=["score"])] == [theirs]  # type: ignore[union-attr]
 
 
-@pytest.mark.parametrize(("kind", "topic"), [("definition", "a"), ("element", "a/score")])
-def test_F48_a_paused_process_or_element_is_held_step_by_step_and_goes_on(conn: Connection, kind: str, topic: str) -> None:
+@pytest.mark.parametrize(("kind", "topic", "steps"), [("definition", "a", 7), ("element", "a/score", 6)])
+def test_F48_a_paused_process_or_element_is_held_step_by_step_and_goes_on(conn: Connection, kind: str, topic: str, steps: int) -> None:
     mine = {work_of(conn, "a") for _ in range(5)}
     elsewhere = work_of(conn, "a", "ship")
     other = work_of(conn, "b")
     assert pause(conn, kind, topic) == WorkPaused(kind, topic)
-    assert holding(conn, most=2) == 4, "three steps find six cases, one finds none"
+    assert holding(conn, most=2) == steps, "two cases at a time, once more where two items were found; the last finds no case"
     held = {row[0] for row in conn.execute("SELECT id FROM job WHERE held = '{paused}'").fetchall()}
     assert held == (mine | {elsewhere} if kind == "definition" else mine)
     assert due(conn) == {other} | ({elsewhere} if kind == "element" else set())
@@ -235,6 +235,24 @@ def test_a_pause_that_is_taken_back_before_it_has_held_all_holds_no_more(conn: C
     assert isinstance(hold_step(conn, lease_of(item), most=2), ItemDone)
     holding(conn)
     assert one(conn, "SELECT count(*) FROM job WHERE held <> '{}'") == 0
+
+
+def test_a_step_holds_so_many_items_however_many_a_case_has(conn: Connection) -> None:
+    version = rows.definition(conn, "a")
+    many, few = rows.instance(conn, version), rows.instance(conn, version)
+    for make in rows.MAKERS.values():
+        for _ in range(5):
+            make(conn, many)
+        make(conn, few)
+    rows.insert(conn, "job", kind="start_timer", definition_id=version, element_id="tick", due_at="2026-01-01", available_at="2026-01-01")
+    pause(conn, "definition", "a")
+    [item] = acquire_jobs(conn, owner="w", capabilities=[("hold", "")], limit=2, lease_seconds=30, workers=1)
+    steps = []
+    while isinstance(outcome := hold_step(conn, lease_of(item), most=2), ItemsHeld):
+        steps.append(outcome.rows)
+    assert (max(steps), sum(steps)) == (2, 19)
+    held = "SELECT held FROM job WHERE kind <> 'hold' UNION SELECT held FROM external_task UNION SELECT held FROM delivery"
+    assert [row[0] for row in conn.execute(held).fetchall()] == [["paused"]]
 
 
 @pytest.mark.parametrize("what", ["pause", "unpause"])

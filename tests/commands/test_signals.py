@@ -26,6 +26,7 @@ from engine.commands.outcome import (
     TaskCompleted,
 )
 from engine.commands.signals import broadcast_signal, receive_signal, spread_signal
+from engine.commands.suspend import resume_instance, suspend_instance
 from engine.commands.suspend_definition import resume_definition, suspend_definition
 from engine.commands.thrown_messages import publish_thrown
 from engine.core import throws as core_throws
@@ -269,14 +270,14 @@ def test_a_suspended_case_has_its_signal_when_it_goes_on(conn: Connection) -> No
     (case,) = listeners(conn, 1)
     go(conn)
     throw = on_its_way(conn)
-    conn.execute("UPDATE process_instance SET mark = 'suspended'")
+    suspend_instance(conn, case.instance_id, actor=OP)
     spread(conn, throw)
-    assert rows.one(conn, "SELECT held FROM job") == ["suspended"]
-    conn.execute("UPDATE job SET held = '{}'")
     (lease,) = acquired(conn)
-    refused = receive_signal(conn, lease)
-    assert isinstance(refused, Rejected) and refused.refusal is Refusal.INSTANCE_SUSPENDED
-    conn.execute("UPDATE process_instance SET mark = NULL")
+    assert receive_signal(conn, lease) == ItemReleased(lease.item_id)
+    assert rows.columns(conn, "job", lease.item_id, "status", "attempts", "held") == ("available", 0, ["suspended"])
+    assert acquired(conn) == [], "it waits without a loop"
+    resume_instance(conn, case.instance_id, actor=OP)
+    (lease,) = acquired(conn)
     assert isinstance(receive_signal(conn, lease), ItemDone)
     assert places(conn, case.instance_id) == [("after", "waiting")]
 

@@ -179,6 +179,25 @@ def test_one_that_comes_again_half_way_through_the_resumption_has_all_of_them(co
     assert marks(conn, *cases) == [None] * 3
 
 
+def test_one_that_comes_again_and_is_faster_than_the_resumption_keeps_all_of_them(conn: Connection) -> None:
+    version, cases = working(conn)
+    suspend(conn, version, "the first", with_cases=True)
+    finish(conn)
+    resume(conn, version)
+    freeing = the_holder(conn)
+    assert isinstance(hold_step(conn, freeing), ItemsHeld)
+    suspend(conn, version, "the second", with_cases=True)
+    finish(conn)
+    while isinstance(hold_step(conn, freeing), ItemsHeld):
+        pass
+    assert marks(conn, *cases) == ["suspended"] * 3, "what the first resumption had not come to belongs to the second suspension"
+    assert conn.execute("SELECT DISTINCT reason FROM suspension").fetchall() == [("the second",)]
+    resume(conn, version)
+    assert finish(conn) == 3
+    assert marks(conn, *cases) == [None] * 3
+    assert {tuple(each[1]) for each in held(conn)} == {()}
+
+
 def test_a_case_with_more_work_than_one_step_holds_gets_a_job_of_its_own(conn: Connection) -> None:
     version, (case, *_) = working(conn)
     token = rows.token(conn, case)

@@ -35,3 +35,8 @@ def test_the_next_item_to_become_due_is_told_by_the_databases_clock(committed_db
     assert found == pytest.approx(40, abs=5)
     clock.advance(seconds=60)
     assert seconds_until_due(committed_db, JOB, [("service", "known")]) == pytest.approx(30, abs=5)
+
+
+def test_what_failed_for_good_will_not_become_due(committed_db: Connection) -> None:
+    rows.job(committed_db, topic="known", overdue=-20, status="failed")
+    assert seconds_until_due(committed_db, JOB, [("service", "known")]) is None

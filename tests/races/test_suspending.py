@@ -26,6 +26,7 @@ from engine.commands.outcome import (
     Rejected,
     TaskCompleted,
 )
+from engine.commands.signals import broadcast_signal, receive_signal, spread_signal
 from engine.commands.start import start_instance
 from engine.commands.suspend import hold_step, resume_instance, suspend_instance
 from engine.commands.suspend_definition import resume_definition, suspend_definition
@@ -160,6 +161,20 @@ def test_S58_a_thrown_message_that_waits_along_while_its_receiver_is_resumed_is_
     assert resumption.outcome() == InstanceResumed(receiver)
     [again] = cases.acquired(conn)
     assert isinstance(publish_thrown(conn, again), ItemDone)
+
+
+def test_S58_a_signal_that_is_spread_while_its_receiver_is_resumed_is_received(conn: Connection, database_url: str, tmp_path: Path) -> None:
+    cases.deployed(conn, model("start -> wait -> after -> end", wait=catch(signal="GO"), after=MINE))
+    case = cases.started(conn).instance_id
+    broadcast_signal(conn, "GO", actor=OP, variables={})
+    [throw] = cases.acquired(conn)
+    suspending_case(case)(conn)
+    with held_at(database_url, "command.before_commit", lambda c: spread_signal(c, throw), tmp_path) as spreading:
+        assert resuming_case(case)(conn) == InstanceResumed(case)
+    assert isinstance(spreading.outcome(), ItemDone)
+    [delivery] = cases.acquired(conn)
+    assert isinstance(receive_signal(conn, delivery), ItemDone)
+    assert cases.places(conn, case) == [("after", "waiting")]
 
 
 # ---- of a version

@@ -136,6 +136,19 @@ def test_why_nothing_happens_names_the_pause(client_for: Client, committed_db: p
     assert re.search(r"Paused by Olga Petrova, [^:]*: no carrier", sentence(client_for("olga"), here))
 
 
+def test_the_page_of_an_instance_stays_as_it_is_however_much_else_its_pause_holds(
+    client_for: Client, committed_db: psycopg.Connection
+) -> None:
+    deployed(committed_db, "an_external_task")
+    here = started(committed_db, "shipping")
+    pause_work(committed_db, "definition", "shipping", actor=OLGA, reason="no carrier")
+    olga, path = client_for("olga"), f"/operations/instances/{here}/part?part=head"
+    first = olga.get(path)
+    assert first.status_code == 200
+    started(committed_db, "shipping")
+    assert olga.get(path, headers={"If-None-Match": first.headers["ETag"]}).status_code == 304
+
+
 def test_what_is_suspended_is_listed_with_a_button_that_comes_back(client_for: Client, committed_db: psycopg.Connection) -> None:
     here = relay(committed_db)
     suspend_instance(committed_db, here, actor=OLGA, reason="audit")

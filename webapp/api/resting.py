@@ -101,7 +101,7 @@ def pause_shape(row: PauseRow) -> dict[str, Any]:
         "paused_by": row.paused_by,
         "paused_at": moment(row.paused_at),
         "reason": row.reason,
-        "waiting": min(row.waits, MOST),
+        "waiting": min(row.waits or 0, MOST),
     }
 
 

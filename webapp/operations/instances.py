@@ -19,7 +19,7 @@ from engine.queries.instances import InstanceFilter, count_instances
 from engine.queries.instances import instances as found_instances
 from engine.queries.near_misses import near_of_waiting
 from engine.queries.processes import definitions, element_counts
-from engine.queries.resting import pause_of, pauses, suspension
+from engine.queries.resting import pause_of, standing, suspension
 from engine.queries.rows import reading
 from engine.queries.turn import turn_of
 from engine.queries.why import why
@@ -137,7 +137,7 @@ def _instance(instance_id: UUID) -> dict[str, Any]:
         work = one.work(conn, instance_id)
         turn = turn_of(conn, found.root_id) if any("exclusive" in row.held for row in work) else None
         stop = suspension(conn, found.root_id)
-        stopped = pauses(conn, tenant_id=actor.tenant_id) if work else []
+        stopped = standing(conn, tenant_id=actor.tenant_id) if work else []
         incidents = one.incidents(conn, instance_id)
         subscriptions = one.subscriptions(conn, instance_id, tenant_id=actor.tenant_id)
         near = near_of_waiting(conn, subscriptions, tenant_id=actor.tenant_id)

@@ -1,7 +1,8 @@
 -- One step of suspending a version with its cases, or of letting those go on that went along: the next case, in one
 -- transaction of its own, and how far it came, in the job itself (kind `hold`), so that what dies between two steps goes on there.
 -- The version was marked, and that was committed, before the job existed: whoever started meanwhile was committed too, or is refused.
--- A case that somebody suspended for itself stays so; one whose work is more than `most` items gets a job of its own for the rest.
+-- A case that somebody suspended for itself stays so; one that an earlier suspension of the version left, because its resumption
+-- has not come to it yet, is this one's from now on. One whose work is more than `most` items gets a job of its own for the rest.
 -- Locks the root, the version (a resumption waits, or has ended this suspension), the job, compares the lease, then changes.
 -- Returns {"rows": items, "ended": whether there was none left}; NULL: the lease was lost, and nothing changed.
 CREATE OR REPLACE FUNCTION baton_hold_next_case(of_job uuid, leased_under bigint, most integer) RETURNS json
@@ -43,7 +44,9 @@ BEGIN
   IF told->>'what' = 'hold_cases' THEN
     stands := next.id IS NOT NULL
       AND EXISTS (SELECT FROM suspension s WHERE s.object_id = mine.definition_id AND s.id = (told->>'suspension')::uuid);
-    IF stands AND EXISTS (SELECT FROM process_instance r WHERE r.id = next.id AND r.status = 'running' AND r.mark IS NULL) THEN
+    IF stands AND EXISTS (SELECT FROM process_instance r WHERE r.id = next.id AND r.status = 'running'
+        AND (r.mark IS NULL OR r.mark IN ('suspending', 'suspended')
+          AND EXISTS (SELECT FROM suspension s WHERE s.object_id = r.id AND s.cause_id <> (told->>'suspension')::uuid))) THEN
       moved := true;
       n := baton_hold_some(next.id, most);
       UPDATE process_instance r SET mark = CASE n WHEN most THEN 'suspending' ELSE 'suspended' END, revision = r.revision + 1

@@ -1,6 +1,6 @@
 -- One bounded step of a pause that stops no whole branch of acquisition: of a process, of an element, or of a tenant of its own.
 -- At most `most` free items get the reason `paused`; how far it came stands in the job (kind `hold`), so that what dies goes on
--- there. What it misses, because somebody has it locked or is writing it, the worker's read hands back (R5).
+-- there: with a process or an element, from which case it goes on, once those before hold no free item any more. What it misses, because somebody has it locked or is writing it, the worker's read hands back (R5).
 -- Locks the job and compares the lease; items only where nobody has them.
 -- Returns {"rows": how many, "ended": whether that was the last step}; NULL: the lease was lost, and nothing changed.
 CREATE OR REPLACE FUNCTION baton_hold_paused(of_job uuid, leased_under bigint, most integer) RETURNS json
@@ -30,24 +30,25 @@ BEGIN
       WITH next AS MATERIALIZED (
         SELECT i.id, i.definition_id, i.started_at FROM process_instance i
         WHERE i.definition_id = ANY (versions) AND i.status = 'running'
-          AND (i.definition_id::text, i.started_at, i.id) > (after->>0, (after->>2)::timestamptz, (after->>3)::uuid)
-        ORDER BY i.definition_id::text, i.started_at, i.id LIMIT most
+          AND (i.definition_id, i.started_at, i.id)
+            > (coalesce(nullif(after->>0, ''), '00000000-0000-0000-0000-000000000000')::uuid, (after->>2)::timestamptz, (after->>3)::uuid)
+        ORDER BY i.definition_id, i.started_at, i.id LIMIT most
       )
-      SELECT array_agg(id), (array_agg(jsonb_build_array(definition_id, 0, started_at, id) ORDER BY definition_id::text DESC, started_at DESC, id DESC))[1]
+      SELECT array_agg(id), (array_agg(jsonb_build_array(definition_id, 0, started_at, id) ORDER BY definition_id DESC, started_at DESC, id DESC))[1]
       INTO cases, reached FROM next;
 
       WITH free AS MATERIALIZED (
         SELECT j.id FROM job j WHERE (j.instance_id = ANY (cases) OR j.instance_id IS NULL AND j.definition_id = ANY (versions))
           AND j.status = 'available' AND NOT 'paused' = ANY (j.held) AND j.kind NOT IN ('hold', 'cancel')
           AND (at_element IS NULL OR j.element_id = at_element)
-        FOR UPDATE SKIP LOCKED
+        LIMIT most FOR UPDATE SKIP LOCKED
       )
       UPDATE job j SET held = j.held || '{paused}'::text[] FROM free WHERE j.id = free.id;
       GET DIAGNOSTICS n = ROW_COUNT;
       WITH free AS MATERIALIZED (
         SELECT e.id FROM external_task e WHERE e.instance_id = ANY (cases) AND e.status = 'available' AND NOT 'paused' = ANY (e.held)
           AND (at_element IS NULL OR e.element_id = at_element)
-        FOR UPDATE SKIP LOCKED
+        LIMIT most - n FOR UPDATE SKIP LOCKED
       )
       UPDATE external_task e SET held = e.held || '{paused}'::text[] FROM free WHERE e.id = free.id;
       GET DIAGNOSTICS more = ROW_COUNT;
@@ -55,11 +56,14 @@ BEGIN
       WITH free AS MATERIALIZED (
         SELECT d.id FROM delivery d WHERE d.instance_id = ANY (cases) AND d.status = 'available' AND NOT 'paused' = ANY (d.held)
           AND (at_element IS NULL OR d.element_id = at_element)
-        FOR UPDATE SKIP LOCKED
+        LIMIT most - n FOR UPDATE SKIP LOCKED
       )
       UPDATE delivery d SET held = d.held || '{paused}'::text[] FROM free WHERE d.id = free.id;
       GET DIAGNOSTICS more = ROW_COUNT;
       n := n + more;
+      IF n = most THEN
+        reached := after;  -- there may be more at these
+      END IF;
     ELSIF told->>'kind' IN ('http', 'mail') THEN
       WITH free AS MATERIALIZED (
         SELECT d.id, d.level, d.available_at FROM delivery d

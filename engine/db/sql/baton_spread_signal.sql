@@ -2,7 +2,8 @@
 -- subscription that was open when it was thrown, `most` of them in one transaction; of a large payload, fewer. How far it
 -- came stands in the job itself, so what dies between two steps goes on there: nobody twice, nobody missed.
 -- Locks the job, compares the lease, and only then reads. Its rows hang off no token: a foreign key would wait for who
--- deletes one, in no order. Who has gone meanwhile is found out by the delivery.
+-- deletes one, in no order. Who has gone meanwhile is found out by the delivery; so is who is suspended, under the root's lock: written
+-- held from here, it would stay so if a resumption passed by before this has committed.
 -- Returns {"rows": how many, "ended": whether all have theirs}; NULL: the lease was lost, and nothing changed.
 -- `new_ids`: as many keys as `most`.
 CREATE OR REPLACE FUNCTION baton_spread_signal(of_job uuid, leased_under bigint, most integer, new_ids uuid[]) RETURNS json
@@ -53,9 +54,8 @@ BEGIN
     ORDER BY s.created_at, s.id LIMIT room
   ), made AS (
     INSERT INTO job (id, tenant_id, kind, instance_id, root_id, definition_id, subscription_id, element_id, due_at, available_at,
-      held, lock_first, payload)
-    SELECT new_ids[w.n], thrown.tenant_id, 'signal', w.instance_id, w.root_id, w.definition_id, w.id, w.element_id, c.at, c.at,
-      CASE WHEN r.mark IS NULL THEN '{}' ELSE '{suspended}' END::text[], true, told
+      lock_first, payload)
+    SELECT new_ids[w.n], thrown.tenant_id, 'signal', w.instance_id, w.root_id, w.definition_id, w.id, w.element_id, c.at, c.at, true, told
     FROM waiting w JOIN process_instance r ON r.id = w.root_id AND r.mark IS DISTINCT FROM 'cancelling' -- its last step may be behind us
     CROSS JOIN (SELECT baton_clock() AS at) c
   )

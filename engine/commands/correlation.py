@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 from uuid import UUID
 
@@ -56,6 +57,14 @@ class Criteria:
             "wanted": orjson.dumps({name: variable.value for name, variable in accepted.items()}).decode(),
         }
 
+    @property
+    def look(self) -> str:
+        """The statement that finds who meets them."""
+        given = ("business_key", self.business_key is not None), ("instance_id", self.instance_id is not None)
+        return _look_by(
+            *(name for name, is_there in (*given, ("key", self.key is not None), ("variables", bool(self.variables))) if is_there)
+        )
+
     def shown(self) -> str:
         """In words, for who is refused."""
         parts = [
@@ -65,6 +74,12 @@ class Criteria:
             f"the variables {orjson.dumps(dict(self.variables)).decode()[:200]}" if self.variables else "",
         ]
         return " and ".join(part for part in parts if part)
+
+
+@cache
+def _look_by(*given: str) -> str:
+    """Only of what is given, so that its index is looked into: a condition that may be none would read all who wait for the name."""
+    return LOOK_BY.format(by="".join(f" AND {_BY[name]}" for name in given))
 
 
 def criteria_of(
@@ -87,17 +102,21 @@ def ambiguous(name: str, criteria: Criteria, found: list[Any]) -> Rejected:
     return Rejected(Refusal.AMBIGUOUS, text, problems=problems)
 
 
+_BY = {
+    "business_key": "i.tenant_id = %(tenant_id)s AND i.business_key = %(business_key)s",
+    "instance_id": "s.instance_id = %(wanted_instance)s",
+    "key": "s.correlation_key = %(wanted_key)s",
+    "variables": (
+        "NOT EXISTS (SELECT FROM jsonb_each(%(wanted)s::jsonb) w WHERE NOT EXISTS ("
+        "SELECT FROM scope c JOIN variable v ON v.scope_id = c.id"
+        " WHERE c.instance_id = s.instance_id AND c.element_id IS NULL AND v.name = w.key AND v.value = w.value))"
+    ),
+}
 # `revision`: that of the root, which every change of a variable raises; who correlates compares it under the lock.
 LOOK_BY = f"""
 SELECT s.id, s.instance_id, s.definition_id, s.element_id, baton_now(), false, r.revision, i.business_key, s.correlation_key
 FROM subscription s JOIN process_instance i ON i.id = s.instance_id JOIN process_instance r ON r.id = s.root_id
-WHERE s.tenant_id = %(tenant_id)s AND s.message_name = %(name)s AND s.kind = 'catch' AND r.mark IS DISTINCT FROM 'cancelling'
-  AND (%(business_key)s::text IS NULL OR i.business_key = %(business_key)s)
-  AND (%(wanted_instance)s::uuid IS NULL OR s.instance_id = %(wanted_instance)s)
-  AND (%(wanted_key)s::text IS NULL OR s.correlation_key = %(wanted_key)s)
-  AND NOT EXISTS (SELECT FROM jsonb_each(%(wanted)s::jsonb) w WHERE NOT EXISTS (
-    SELECT FROM scope c JOIN variable v ON v.scope_id = c.id
-    WHERE c.instance_id = s.instance_id AND c.element_id IS NULL AND v.name = w.key AND v.value = w.value))
+WHERE s.tenant_id = %(tenant_id)s AND s.message_name = %(name)s AND s.kind = 'catch' AND r.mark IS DISTINCT FROM 'cancelling'{{by}}
 ORDER BY s.created_at, s.id LIMIT {MAX_NAMED + 1}
 """
 LOOK_START = (

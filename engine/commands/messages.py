@@ -25,7 +25,7 @@ from uuid import UUID
 import orjson
 from psycopg import errors
 
-from engine.commands.correlation import LOOK_BY, LOOK_START, Criteria, ambiguous, criteria_of
+from engine.commands.correlation import LOOK_START, Criteria, ambiguous, criteria_of
 from engine.commands.may import may
 from engine.commands.outcome import Actor, FieldProblem, MessageKnown, MessagePublished, Refusal, Rejected
 from engine.commands.receipts import FIND_KNOWN, LOOK_UNKNOWN, Receipt, id_problem, is_known, known, receipt_of
@@ -230,7 +230,7 @@ def _look_by(conn: Connection, message: _Message, criteria: Criteria) -> Message
     cursor = cursor_of(conn)
     if message.receipt is not None and (row := cursor.execute(FIND_KNOWN, message.params).fetchone()) is not None:
         return known(row[0])
-    found = cursor.execute(LOOK_BY, message.params).fetchall()
+    found = cursor.execute(criteria.look, message.params).fetchall()
     if len(found) > 1:
         return ambiguous(message.name, criteria, [(row[1], row[3], *row[-2:]) for row in found])
     if not found and criteria.may_start:

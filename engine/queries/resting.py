@@ -13,7 +13,7 @@ from engine.queries.instance import WorkRow
 from engine.queries.rows import rows
 
 MOST = 1_000
-"""Items that are counted for one pause; a screen says "1,000+"."""
+"""Items that are counted for one pause, cases for one version; a screen says "1,000+"."""
 LISTED = 200
 
 
@@ -78,7 +78,7 @@ def suspension(conn: Connection, object_id: UUID) -> Suspension | None:
 
 def suspended(conn: Connection, *, tenant_id: str) -> list[Suspended]:
     """What people suspended, newest first; cases that went along with a version are counted with it."""
-    return rows(conn, Suspended, SUSPENDED, {"tenant": tenant_id, "limit": LISTED})
+    return rows(conn, Suspended, SUSPENDED, {"tenant": tenant_id, "limit": LISTED, "most": MOST + 1})
 
 
 def pauses(conn: Connection, *, tenant_id: str) -> list[PauseRow]:
@@ -106,7 +106,7 @@ WHERE s.object_id = :id
 SUSPENDED = """
 SELECT s.object_id, s.kind, coalesce(p.display_name, s.suspended_by) AS suspended_by_name, s.suspended_at, s.reason,
   d.key, coalesce(nullif(d.name, ''), d.key) AS name, d.version, i.business_key, i.mark,
-  (SELECT count(*) FROM suspension c WHERE c.cause_id = s.id) AS cases
+  (SELECT count(*) FROM (SELECT FROM suspension c WHERE c.cause_id = s.id LIMIT :most) along) AS cases
 FROM suspension s
 LEFT JOIN person p ON p.tenant_id = s.tenant_id AND p.username = s.suspended_by
 LEFT JOIN process_instance i ON i.id = s.object_id

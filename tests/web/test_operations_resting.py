@@ -160,6 +160,23 @@ def test_what_is_suspended_is_listed_with_a_button_that_comes_back(client_for: C
     assert (answer.status_code, answer.headers["Location"]) == (303, "/operations/pauses")
 
 
+def test_of_a_version_that_was_suspended_with_very_many_cases_so_many_are_counted(
+    client_for: Client, committed_db: psycopg.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("engine.queries.resting.MOST", "webapp.operations.resting.MOST"):
+        monkeypatch.setattr(name, 2)
+    relay(committed_db)
+    version = one(committed_db, "SELECT id FROM process_definition")
+    suspend_definition(committed_db, version, actor=OLGA, reason="wrong", with_cases=True)
+    for expected in ("with 1 instance", "with 2 instances", "with 2+ instances", "with 2+ instances"):
+        committed_db.execute(
+            "INSERT INTO suspension (object_id, id, kind, suspended_by, cause_id)"
+            " SELECT gen_random_uuid(), gen_random_uuid(), 'instance', 'olga', id FROM suspension WHERE object_id = %s",
+            (version,),
+        )
+        assert expected in page(client_for("olga"), "/operations/pauses")
+
+
 # ---- by API
 
 

@@ -121,7 +121,9 @@ def _problems(kind: str, topic: str, reason: str) -> tuple[FieldProblem, ...]:
         problems.append(FieldProblem("topic", f"expected none for {kind}, found {topic!r}"))
     elif kind not in WITHOUT and not topic.strip():
         problems.append(FieldProblem("topic", "expected the name of a topic, or * for all" if kind in WITH_TOPIC else "expected a process"))
-    elif kind == "element" and not all(topic.partition("/")):
+    elif kind == "definition" and "/" in topic:
+        problems.append(FieldProblem("topic", f"expected a process, found {topic!r}"))
+    elif kind == "element" and (topic.count("/") > 1 or not all(topic.partition("/"))):
         problems.append(FieldProblem("topic", f"expected PROCESS/ELEMENT, found {topic!r}"))
     if len(topic) > MAX_TOPIC or "\x00" in topic:
         problems.append(FieldProblem("topic", f"expected at most {MAX_TOPIC} characters of text, found {len(topic)}"))

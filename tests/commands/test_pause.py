@@ -312,8 +312,8 @@ def test_it_stands_in_the_history_and_in_the_audit(conn: Connection) -> None:
 
 @pytest.mark.parametrize(
     ("kind", "topic"),
-    [("cancel", ""), ("hold", ""), ("service", " "), ("timer", "x"), ("element", "a"), ("element", "/b"), ("element", "a/b/c"), ("definition", ""),
-     ("definition", "a/b"),
+    [("cancel", ""), ("hold", ""), ("service", " "), ("timer", "x"), ("element", "a"), ("element", "/b"),
+     ("element", "a/b/c"), ("definition", ""), ("definition", "a/b"),
      ("service", "x" * 601)],
 )  # fmt: skip
 def test_what_cannot_be_paused_is_invalid(conn: Connection, kind: str, topic: str) -> None:

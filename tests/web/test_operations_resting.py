@@ -13,6 +13,7 @@ from engine.commands.pause import pause_work
 from engine.commands.suspend import suspend_instance
 from engine.commands.suspend_definition import suspend_definition
 from engine.commands.tasks import claim
+from tests.commands.test_message_ids import freeze
 from tests.web.conftest import Browser
 from tests.web.operations import ADA, OLGA, Client, deployed, one, started
 from tests.web.test_api_contract import problem, program
@@ -142,6 +143,7 @@ def test_the_page_of_an_instance_stays_as_it_is_however_much_else_its_pause_hold
     deployed(committed_db, "an_external_task")
     here = started(committed_db, "shipping")
     pause_work(committed_db, "definition", "shipping", actor=OLGA, reason="no carrier")
+    freeze(committed_db, "baton_clock()")  # how long something waits moves on every few seconds
     olga, path = client_for("olga"), f"/operations/instances/{here}/part?part=head"
     first = olga.get(path)
     assert first.status_code == 200

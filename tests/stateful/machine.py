@@ -72,7 +72,7 @@ class Several(RuleBasedStateMachine):
     """The part that every rule uses; rules.py has the rules."""
 
     databases: ClassVar[Databases]
-    met: ClassVar[Counter[str]] = Counter()  # what happened in this run: one that never saw something has not tested it
+    met: ClassVar[Counter[str]] = Counter()  # what happened in this run; scripts.py makes sure of each
 
     def __init__(self) -> None:
         super().__init__()
@@ -188,10 +188,13 @@ class Several(RuleBasedStateMachine):
         try:
             self.drain()
         finally:
-            self._patch.__exit__(None, None, None)
-            for conn in (self.sees, *self.at.values()):
-                conn.close()
-            self.databases.take_back(self.url)
+            self.leave()
+
+    def leave(self) -> None:
+        self._patch.__exit__(None, None, None)
+        for conn in (self.sees, *self.at.values()):
+            conn.close()
+        self.databases.take_back(self.url)
 
     def drain(self) -> None:
         """rules.py"""

@@ -152,7 +152,12 @@ def _the_worker_has_looked(conn: psycopg.Connection) -> None:
 # Its tests of the commands that write and read what both releases share. One that may differ now stands in DIFFER, with the reason.
 COMMANDS = """acquire calls cancel complete_task deliver_message deliveries external_tasks jobs leases many_instances messages
     retry signals start tasks upkeep"""
-DIFFER: dict[str, str] = {}
+DIFFER: dict[str, str] = {
+    "tests/commands/test_signals.py::test_a_suspended_case_has_its_signal_when_it_goes_on": (
+        "The job of a signal is written free and held by its delivery, under the root's lock: written held, a resumption could miss it."
+        " The previous release's delivery hands it back for ten seconds at a time, until the case goes on."
+    ),
+}
 
 
 def test_the_previous_release_passes_its_own_tests_of_commands_on_the_new_schema(previous: Release, template_url: str):

@@ -21,7 +21,7 @@ from tests.stateful import scripts
 from tests.stateful.rules import House
 
 EXPLORES = "BATON_EXPLORE" in os.environ
-EXAMPLES, STEPS = (150, 60) if EXPLORES else (6, 40)
+EXAMPLES, STEPS = (150, 60) if EXPLORES else (4, 40)
 MUST_HAVE_HAPPENED = {
     *("lost before", "lost between", "lost after commit", "serialization", "statement timeout", "lock timeout"),
     *("too late", "said again", "recovered", "leases that nobody heard of", "retried", "taken away", "suspend a case", "cancel a case"),

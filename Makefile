@@ -17,7 +17,7 @@ drive: runtime ## drive traffic through the samples of a running `make up` (ARGS
 
 test: dev ## all tests, a real Chromium and PgBouncer included (ARGS='tests/web -k claim' goes to pytest)
 	@BATON_CHROMIUM="$$(scripts/chromium)" && BATON_PGBOUNCER="$$(scripts/pgbouncer)" && export BATON_CHROMIUM BATON_PGBOUNCER && \
-	exec $(PY) -m pytest -p tests.no_skips --durations=25 $(ARGS)
+	exec $(PY) -m pytest -p tests.no_skips --durations=25 $(or $(ARGS),-n 2 --dist loadfile --no-loadscope-reorder)
 
 check: dev ## ruff, mypy, import rules, architecture tests
 	$(PY) -m ruff check .

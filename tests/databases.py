@@ -14,7 +14,7 @@ from itertools import count
 import psycopg
 from sqlalchemy.engine import make_url
 
-from engine.db import definitions
+from engine.db import called, definitions
 from engine.db.migrate import migrate
 
 FEW_ROWS = 5_000
@@ -77,9 +77,9 @@ class Databases:
         with psycopg.connect(template_url, autocommit=True) as conn:
             self._schema = _one(conn, _SCHEMA)
 
-    def lend(self) -> str:
-        """An empty database that nobody else uses."""
-        if self._free:
+    def lend(self, *, new: bool = False) -> str:
+        """An empty database that nobody else uses; a new one has no statistics yet."""
+        if self._free and not new:
             return self._free.pop()
         name = f"{self.prefix}_{next(self._numbers)}"
         self._admin(f"CREATE DATABASE {name} TEMPLATE {self.template} STRATEGY file_copy")
@@ -107,6 +107,7 @@ class Databases:
             gone = sum(conn.execute(f"DELETE FROM {table}".encode()).rowcount for table in _one(conn, _TABLES))
             conn.execute("UPDATE test_clock SET ahead = '0'")
         definitions._newest.clear()  # what this process remembers of what is gone
+        called._known.clear()
         return gone <= FEW_ROWS
 
     def _drop(self, url: str) -> None:

@@ -42,7 +42,8 @@ Means = dict[Call, Called | NotCallable]
 
 def called(conn: psycopg.Connection[Any], tenant_id: str, call: Call, ahead: Iterable[Call] = ()) -> Means:
     """What `call` means, by memory if this process has called it before, else read now; then `ahead` is found by the same look."""
-    if (known := _known.get(_place(conn, tenant_id, call))) is not None:
+    known = _known.get(_place(conn, tenant_id, call))
+    if known is not None and not unread([known]):  # one that is no longer kept may be deleted, too
         return {call: Called(known, compiled(conn, known))}
     calls = tuple(dict.fromkeys([call, *unknown(conn, tenant_id, ahead)]))
     return found(conn, tenant_id, calls, cursor_of(conn).execute(FIND, {"tenant_id": tenant_id, **asked(calls)}).fetchall())

@@ -27,7 +27,8 @@ HERE = Path(__file__).parents[2]
 QUICK = {"fsync": "off", "shared_buffers": "16MB", "max_connections": "20", "shared_preload_libraries": ""}
 
 START = """
-import sys
+import signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell that starts this in the background has it ignored
 from pathlib import Path
 from cli.embedded import EmbeddedPostgres
 server = EmbeddedPostgres.for_tests() if sys.argv[1] == "tests" else EmbeddedPostgres(Path(sys.argv[1]))

@@ -19,7 +19,9 @@ from engine.db import load, outbox, straight
 from engine.db.acquire import WORK, acquire_sql
 from engine.db.locks import END_DELIVERY, LEAF
 from engine.db.mix import Mix
+from engine.db.session import connect
 from engine.db.statements import writing_statements
+from tests.databases import Databases
 
 Connection = psycopg.Connection[Any]
 GUARDED = {
@@ -37,23 +39,32 @@ BATCHES = {"job": load._BATCH, "external_task": external_tasks._BATCH, "delivery
 HOT = ("process_instance", "user_task", "job", "external_task", "delivery", "subscription", "token")
 
 
+@pytest.fixture(scope="module")
+def new_db(databases: Databases) -> Iterator[Connection]:
+    """Nobody has used it: what was emptied may have statistics of what it held."""
+    url = databases.lend(new=True)
+    with connect(url) as conn:
+        yield conn
+    databases.take_back(url)
+
+
 @pytest.mark.parametrize("name", GUARDED)
-def test_every_guard_finds_its_row_by_its_key_on_a_database_without_statistics(committed_db: Connection, name: str) -> None:
-    nodes = planned(committed_db, GUARDED[name])
+def test_every_guard_finds_its_row_by_its_key_on_a_database_without_statistics(new_db: Connection, name: str) -> None:
+    nodes = planned(new_db, GUARDED[name])
     used = {node["Index Name"] for node in nodes if node.get("Relation Name") in HOT and "Index Name" in node}
     assert used, "expected an index, found none"
     assert all(index.startswith("pk_") for index in used), f"{name}: expected primary keys, found {used}"
 
 
 @pytest.mark.parametrize("table", BATCHES)
-def test_a_batch_that_was_leased_is_read_by_its_keys_and_not_along_the_index_of_leases(committed_db: Connection, table: str) -> None:
-    nodes = [node for node in planned(committed_db, BATCHES[table]) if node.get("Relation Name") == table]
+def test_a_batch_that_was_leased_is_read_by_its_keys_and_not_along_the_index_of_leases(new_db: Connection, table: str) -> None:
+    nodes = [node for node in planned(new_db, BATCHES[table]) if node.get("Relation Name") == table]
     assert [node.get("Index Name") for node in nodes] == [f"pk_{table}"]
 
 
 @pytest.mark.parametrize("kind", straight.READ)
-def test_a_straight_read_goes_from_key_to_key_and_reads_no_table_from_end_to_end(committed_db: Connection, kind: str) -> None:
-    nodes = [node for node in planned(committed_db, straight.READ[kind]) if "Relation Name" in node]
+def test_a_straight_read_goes_from_key_to_key_and_reads_no_table_from_end_to_end(new_db: Connection, kind: str) -> None:
+    nodes = [node for node in planned(new_db, straight.READ[kind]) if "Relation Name" in node]
     assert {node["Index Name"] for node in nodes if node["Relation Name"] not in ("token", "variable")} == {
         f"pk_{kind}", "pk_scope", "pk_process_instance",
     }  # fmt: skip
@@ -61,9 +72,9 @@ def test_a_straight_read_goes_from_key_to_key_and_reads_no_table_from_end_to_end
 
 
 @pytest.mark.parametrize("table", WORK)
-def test_acquisition_stops_in_the_order_of_its_index_and_goes_straight_to_the_rows(committed_db: Connection, table: str) -> None:
+def test_acquisition_stops_in_the_order_of_its_index_and_goes_straight_to_the_rows(new_db: Connection, table: str) -> None:
     """Whatever is due: a bitmap or a sort would read all of it for the first ten."""
-    nodes = list(planned(committed_db, acquire_sql(WORK[table])))
+    nodes = list(planned(new_db, acquire_sql(WORK[table])))
     in_order = [node for node in nodes if node["Node Type"] == "Limit" and node["Plans"][0].get("Index Name") == f"ix_{table}_due"]
     assert len(in_order) == 1, "expected the index on what is due straight below its LIMIT"
     assert [node["Node Type"] for node in nodes if node.get("Relation Name") == table] == [

@@ -10,7 +10,7 @@ import json
 import re
 import subprocess
 import sys
-import tarfile
+import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -61,8 +61,8 @@ def unpack(folder: Path) -> Release:
     """Its tree, made in `folder`; in an environment of its own if this one lacks a version that it pins."""
     commit = named()
     _be_sure_of(commit)
-    with tarfile.open(fileobj=io.BytesIO(_git("archive", "--format=tar", commit))) as tree:
-        tree.extractall(folder, filter="data")
+    with zipfile.ZipFile(io.BytesIO(_git("archive", "--format=zip", commit))) as tree:
+        tree.extractall(folder)
     if _pins(folder) <= _pins(ROOT):
         return Release(folder, sys.executable)
     made = subprocess.run(["sh", "scripts/environment", "dev"], cwd=folder, capture_output=True, text=True, timeout=600)

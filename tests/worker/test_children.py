@@ -147,7 +147,7 @@ def test_F11_a_handler_sees_that_its_lease_ran_out_and_that_a_renewal_moved_it_o
 
     def renew_once_then_no_more() -> None:
         appears(tmp_path / "running-job-1-2")
-        mine.renewed(asked_at=time.monotonic())
+        mine.renewed(asked_at=(now := time.monotonic()), answered_at=now)
 
     renewing = threading.Thread(target=renew_once_then_no_more)
     begun = time.monotonic()

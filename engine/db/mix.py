@@ -17,9 +17,7 @@ class Mix(NamedTuple):
     calls: bool = False  # instances begin that are called, under the locks of their definitions
     returns: bool = False  # called instances end
     several: bool = False  # rows of more than one instance; they say of which
-    scopes: int = (
-        0  # 0, 1, or 2 for several; likewise tokens, moved, variables, tasks and jobs: one alone comes as parameters (single_rows)
-    )
+    scopes: int = 0
     gone_scopes: bool = False
     counters: bool = False
     tokens: int = 0

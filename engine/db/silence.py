@@ -57,11 +57,16 @@ def give_up_when_silent(conn: psycopg.Connection[Any], *, statement_seconds: flo
 def _watch() -> None:
     while True:
         time.sleep(EVERY)
-        with _lock:
-            watched = list(_patience.items())
-        for conn, seconds in watched:
-            if not conn.closed and _silent_for(conn) > seconds:
-                _give_up(conn, seconds)
+        _look()
+
+
+def _look() -> None:
+    # A call of its own: what it has in hand would else be kept alive until the next look, and by that for ever.
+    with _lock:
+        watched = list(_patience.items())
+    for conn, seconds in watched:
+        if not conn.closed and _silent_for(conn) > seconds:
+            _give_up(conn, seconds)
 
 
 def _silent_for(conn: psycopg.Connection[Any]) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import weakref
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -61,6 +62,19 @@ def test_F45_a_connection_that_rests_or_whose_statement_works_is_left_alone(data
         assert silence._silent_for(conn) == 0
         give_up_when_silent(conn, statement_seconds=2)  # patient for longer than that takes
         assert conn.execute("SELECT pg_sleep(2)").fetchone() is not None
+
+
+def test_a_connection_that_was_looked_at_goes_once_nobody_has_it(database_url: str, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(silence, "EVERY", 0.05)
+    looked: set[int] = set()
+    monkeypatch.setattr(silence, "_silent_for", lambda conn: looked.add(id(conn)) or 0.0)
+    conn = connect(database_url)
+    give_up_when_silent(conn, statement_seconds=30)
+    eventually(lambda: id(conn) in looked, "the look at it", seconds=10)
+    conn.close()
+    kept = weakref.ref(conn)
+    del conn
+    eventually(lambda: kept() is None, "it to go", seconds=5)
 
 
 class Unstarted:

@@ -42,8 +42,7 @@ Means = dict[Call, Called | NotCallable]
 
 def called(conn: psycopg.Connection[Any], tenant_id: str, call: Call, ahead: Iterable[Call] = ()) -> Means:
     """What `call` means, by memory if this process has called it before, else read now; then `ahead` is found by the same look."""
-    known = _known.get(_place(conn, tenant_id, call))
-    if known is not None and not unread([known]):  # one that is no longer kept may be deleted, too
+    if (known := _remembered(conn, tenant_id, call)) is not None:
         return {call: Called(known, compiled(conn, known))}
     calls = tuple(dict.fromkeys([call, *unknown(conn, tenant_id, ahead)]))
     return found(conn, tenant_id, calls, cursor_of(conn).execute(FIND, {"tenant_id": tenant_id, **asked(calls)}).fetchall())
@@ -51,7 +50,13 @@ def called(conn: psycopg.Connection[Any], tenant_id: str, call: Call, ahead: Ite
 
 def unknown(conn: psycopg.Connection[Any], tenant_id: str, calls: Iterable[Call]) -> tuple[Call, ...]:
     """Those that this process does not know the meaning of."""
-    return tuple(call for call in calls if _place(conn, tenant_id, call) not in _known)
+    return tuple(call for call in calls if _remembered(conn, tenant_id, call) is None)
+
+
+def _remembered(conn: psycopg.Connection[Any], tenant_id: str, call: Call) -> UUID | None:
+    """What it meant last. None also where that is kept no longer: one look finds what it means now, and its text."""
+    known = _known.get(_place(conn, tenant_id, call))
+    return None if known is None or unread([known]) else known
 
 
 def calls_ahead(definition: ProcessDefinition) -> Iterator[Call]:

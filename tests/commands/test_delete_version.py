@@ -17,13 +17,15 @@ from engine.commands.signals import broadcast_signal, receive_signal, spread_sig
 from engine.commands.start import start_instance
 from engine.commands.start_by_timer import start_by_timer
 from engine.commands.suspend_definition import suspend_definition
+from engine.db import called, definitions
 from engine.db.definitions import DefinitionRefused, keep
 from tests import rows
 from tests.bpmn.models import HEADER
 from tests.cast import ADA, BO, OP, engage
-from tests.commands.cases import acquired, the_task
+from tests.commands.cases import acquired, deployed, the_task
 from tests.commands.test_deploy import due, message, process, put, timer
 from tests.conftest import Clock
+from tests.core.models import call, model
 
 Connection = psycopg.Connection[Any]
 
@@ -122,6 +124,29 @@ def test_nothing_starts_by_a_version_that_is_deleted_and_its_history_stays(conn:
     assert events == [("definition_deployed", "op", None), ("definition_deleted", "op", "a mistake")]
     noted = conn.execute("SELECT actor, action, object_kind, object_id, reason FROM audit ORDER BY id DESC LIMIT 1").fetchone()
     assert noted == ("op", "delete", "definition", str(version(conn, 1)), "a mistake")
+
+
+@pytest.mark.parametrize("kept", [True, False])
+def test_who_remembers_the_deleted_version_starts_and_calls_the_one_before_whether_or_not_it_is_kept(conn: Connection, kept: bool) -> None:
+    put(conn, process())
+    put(conn, process(name="newer"))
+    deployed(conn, model("start -> ask -> end", ask=call("p")))
+
+    def run(key: str) -> int:
+        """By which version of p."""
+        assert isinstance(start_instance(conn, key, actor=ADA, variables={}), InstanceStarted)
+        last = "SELECT definition_id FROM process_instance ORDER BY started_at DESC, parent_id NULLS LAST LIMIT 1"
+        found: int = rows.one(conn, f"SELECT version FROM process_definition WHERE id = ({last})")
+        return found
+
+    assert (run("p"), run("model")) == (2, 2)
+    remembered, of_calls = definitions._newest.copy(), called._known.copy()
+    assert version(conn, 2) in of_calls.values() and (version(conn, 2), 2) in remembered.values()
+    deleted(conn, 2)  # by another process: it is no news here
+    assert (definitions._newest, called._known) == (remembered, of_calls)
+    if not kept:
+        definitions._kept.pop(version(conn, 2))
+    assert (run("p"), run("model")) == (1, 1)
 
 
 def test_an_older_version_is_deleted_without_a_change_of_what_starts(conn: Connection) -> None:

@@ -13,6 +13,7 @@ from engine.commands import step
 from engine.commands.complete_task import complete_task
 from engine.commands.outcome import TaskCompleted
 from engine.core.values import typed
+from engine.db import definitions
 from engine.db.apply import write
 from engine.db.session import connect
 from tests.cast import ADA, engage
@@ -93,6 +94,20 @@ def test_a_write_that_missed_and_then_calls_what_was_never_called_finds_it_with_
 ) -> None:
     put(conn, process("called_late"))
     case = forked(conn, "which -> ask -> b -> end2", to="ask", ask=call("called_late"), b=user())
+    while_it_plans(conn, monkeypatch, lambda other: other.execute(GOES))
+    said = ours(the_calls(conn, monkeypatch, the_task(conn, "a")))
+    assert len(said) == 4, said
+    assert places(conn, case) == [("b", "waiting")]
+
+
+def test_a_write_that_missed_and_then_calls_what_is_kept_no_longer_finds_it_with_its_lock(
+    conn: Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dropped = put(conn, process("called_before")).definitions[0].id
+    case = forked(conn, "which -> ask -> b -> end2", to="ask", ask=call("called_before"), b=user())
+    called = started(conn, variables={"go": typed(True)}).instance_id
+    complete_task(conn, the_task(conn, "a", instance_id=called), actor=ADA, variables={}, request_id=None)
+    definitions._kept.pop(dropped)
     while_it_plans(conn, monkeypatch, lambda other: other.execute(GOES))
     said = ours(the_calls(conn, monkeypatch, the_task(conn, "a")))
     assert len(said) == 4, said

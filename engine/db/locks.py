@@ -304,6 +304,7 @@ FRAGMENTS += tuple((Level.LEAF, text.replace("definition d", "alone d")) for tex
 # The functions of engine/db/sql that lock, with the levels that they take, in their order.
 FUNCTIONS: Mapping[str, tuple[Level, ...]] = {
     "baton_cancel_some": (Level.ROOT, Level.LEAF),
+    "baton_end_job": (Level.LEAF,),
     "baton_free_paused": (Level.LEAF,),  # the job; the items SKIP LOCKED
     "baton_free_some": (Level.LEAF,),
     "baton_hold_next_case": (Level.ROOT, Level.DEFINITION, Level.LEAF),

@@ -109,11 +109,7 @@ BEGIN
   SELECT count(*), bool_or(id = of_root) INTO n, root_ended FROM ended;
 
   IF root_ended THEN
-    WITH done AS (DELETE FROM job j WHERE j.id = of_job RETURNING j.*)
-    INSERT INTO history (at, tenant_id, root_id, instance_id, definition_id, kind, actor, item_id, data)
-    SELECT baton_clock(), tenant_id, root_id, instance_id, definition_id, 'job_completed', 'engine', id,
-      jsonb_build_object('lease_number', lease_number, 'attempt', attempts, 'owner', lease_owner, 'leased_at', leased_at)
-    FROM done;
+    PERFORM baton_end_job(of_job);
   END IF;
   RETURN json_build_object('rows', n, 'ended', root_ended);
 END $$;

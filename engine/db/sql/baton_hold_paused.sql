@@ -92,11 +92,7 @@ BEGIN
   END IF;
 
   IF reached IS NULL THEN
-    WITH done AS (DELETE FROM job j WHERE j.id = of_job RETURNING j.*)
-    INSERT INTO history (at, tenant_id, kind, actor, item_id, data)
-    SELECT baton_clock(), tenant_id, 'job_completed', 'engine', id,
-      jsonb_build_object('lease_number', lease_number, 'attempt', attempts, 'owner', lease_owner, 'leased_at', leased_at)
-    FROM done;
+    PERFORM baton_end_job(of_job);
     RETURN json_build_object('rows', n, 'ended', true);
   END IF;
   UPDATE job j SET payload = j.payload || jsonb_build_object('after', reached) WHERE j.id = of_job;

@@ -44,10 +44,6 @@ BEGIN
     RETURN json_build_object('rows', n, 'ended', false);
   END IF;
 
-  WITH done AS (DELETE FROM job j WHERE j.id = of_job RETURNING j.*)
-  INSERT INTO history (at, tenant_id, root_id, instance_id, definition_id, kind, actor, item_id, data)
-  SELECT baton_clock(), tenant_id, root_id, instance_id, definition_id, 'job_completed', 'engine', id,
-    jsonb_build_object('lease_number', lease_number, 'attempt', attempts, 'owner', lease_owner, 'leased_at', leased_at)
-  FROM done;
+  PERFORM baton_end_job(of_job);
   RETURN json_build_object('rows', n, 'ended', true);
 END $$;

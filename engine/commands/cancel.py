@@ -16,11 +16,11 @@ from psycopg import errors
 
 from engine.commands.audit import Audit, note
 from engine.commands.jobs import Outcome, landed_or_lost
-from engine.commands.may import InstanceView, instance_visible, may, may_params
-from engine.commands.outcome import SYSTEM, Actor, CaseShrunk, FieldProblem, InstanceCancelled, ItemDone, Lease, Refusal, Rejected
+from engine.commands.outcome import SYSTEM, Actor, CaseShrunk, InstanceCancelled, ItemDone, Lease, Refusal, Rejected
 from engine.commands.requests import WRITE_REQUEST, Request, encode, is_repeat, recorded, request_for
 from engine.commands.step import Repeated, Step, answer, marked, take
 from engine.commands.transaction import Connection, command, transaction
+from engine.commands.whole_case import bad_reason, called, not_theirs
 from engine.core.effects import InvariantBroken
 from engine.core.lifecycle import SUSPENDED
 from engine.core.snapshot import Cancelled
@@ -30,13 +30,9 @@ from engine.db.session import cursor_of
 from engine.failpoints import commit_point
 from engine.ids import new_id
 
-MAX_REASON = 500  # characters
 AT_ONCE = 500  # rows that one transaction may end
 STEP_ROWS = 300  # of a larger case, in one transaction: some 50 ms
 ATTEMPTS = 10  # of the job; each lost lease spends one
-
-_CALLED = "a process that another one called ends with its caller: expected the case that it belongs to, {}"
-_VISIBLE = f"SELECT 1 FROM process_instance i WHERE i.id = %(instance_id)s AND {instance_visible('i')}"
 
 
 @command
@@ -72,20 +68,13 @@ def _is_large(conn: Connection, root_id: UUID) -> bool:
 def _judge(conn: Connection, loaded: Loaded | None, actor: Actor, reason: str) -> Rejected | None:
     if loaded is None or loaded.snapshot is None:
         return Rejected(Refusal.NOT_FOUND)
-    snapshot = loaded.snapshot
-    if not may(actor, "cancel", InstanceView(snapshot.tenant_id, snapshot.started_by or "")):
-        seen = cursor_of(conn).execute(_VISIBLE, {"instance_id": loaded.leaf.id, **may_params(actor)}).fetchone()
-        return Rejected(Refusal.NOT_ALLOWED if seen else Refusal.NOT_FOUND)
-    if snapshot.root_id != snapshot.instance_id and loaded.instance_status == "running":
-        return Rejected(Refusal.CALLED_INSTANCE, _CALLED.format(snapshot.root_id), item_id=snapshot.root_id)
+    if refused := not_theirs(conn, loaded.snapshot, actor, "cancel"):
+        return refused
+    if loaded.instance_status == "running" and (refused := called(loaded.snapshot, "ends with its caller")):
+        return refused
     if loaded.instance_status == "cancelled":
         return Rejected(Refusal.ALREADY_CANCELLED, by=loaded.ended_by, at=loaded.ended_at, item_id=loaded.leaf.id)
-    if refused := marked(loaded, even_suspended=True):
-        return refused
-    if len(reason) > MAX_REASON or "\x00" in reason:
-        problem = FieldProblem("reason", f"expected at most {MAX_REASON} characters of text, found {len(reason)}")
-        return Rejected(Refusal.INVALID, problem.message, problems=(problem,), item_id=loaded.leaf.id)
-    return None
+    return marked(loaded, even_suspended=True) or bad_reason(reason, loaded.leaf.id)
 
 
 # ---- a small case

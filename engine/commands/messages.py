@@ -165,7 +165,6 @@ class _Receiver:
     definition_id: UUID
     element_id: str
     now: datetime
-    suspended: bool  # the version; a case says so when it is locked
     revision: int | None = None  # of the root when criteria were met; what a variable was is judged by it
 
 
@@ -210,7 +209,7 @@ def _look_or_store(conn: Connection, message: _Message) -> MessagePublished | Me
             if who is not None and who[-1]:
                 return Rejected(Refusal.DEFINITION_SUSPENDED, item_id=who[2])
             if who is not None:
-                raise _SomebodyWaits(_Receiver(*who))
+                raise _SomebodyWaits(_Receiver(*who[:-1]))
             if message.time_to_live is None:
                 return Rejected(Refusal.NO_SUBSCRIPTION, f"nobody waits for {message.name} with the key {message.key!r}")
             return _store(conn, message)
@@ -240,7 +239,7 @@ def _look_by(conn: Connection, message: _Message, criteria: Criteria) -> Message
     subscription, instance, definition, element, now, suspended, revision, _, _ = found[0]
     if suspended:
         return Rejected(Refusal.DEFINITION_SUSPENDED, item_id=definition)
-    return _Receiver(subscription, instance, definition, element, now, suspended, revision if criteria.variables else None)
+    return _Receiver(subscription, instance, definition, element, now, revision if criteria.variables else None)
 
 
 def _store(conn: Connection, message: _Message) -> MessagePublished:

@@ -18,8 +18,9 @@ from engine.commands.may import may
 from engine.commands.outcome import Actor, FieldProblem, Refusal, Rejected, WorkPaused, WorkUnpaused
 from engine.commands.requests import WRITE_REQUEST, Request, encode, is_repeat, recorded, request_for
 from engine.commands.step import answer
-from engine.commands.suspend import ATTEMPTS, MAX_REASON
+from engine.commands.suspend import ATTEMPTS
 from engine.commands.transaction import Connection, command
+from engine.commands.whole_case import MAX_REASON
 from engine.core.effects import InvariantBroken
 from engine.db.session import cursor_of
 from engine.failpoints import commit_point

@@ -19,11 +19,9 @@ from psycopg import errors
 
 from engine.commands.audit import Audit, note
 from engine.commands.jobs import Outcome, landed_or_lost
-from engine.commands.may import InstanceView, instance_visible, may, may_params
 from engine.commands.outcome import (
     SYSTEM,
     Actor,
-    FieldProblem,
     InstanceResumed,
     InstanceSuspended,
     ItemDone,
@@ -36,6 +34,7 @@ from engine.commands.outcome import (
 from engine.commands.requests import WRITE_REQUEST, Request, encode, is_repeat, recorded, request_for
 from engine.commands.step import answer, marked
 from engine.commands.transaction import Connection, command, transaction
+from engine.commands.whole_case import bad_reason, called, not_theirs
 from engine.core.effects import InvariantBroken
 from engine.core.lifecycle import SUSPENDED
 from engine.db.load import Loaded, lock_case
@@ -44,12 +43,8 @@ from engine.db.session import cursor_of
 from engine.failpoints import commit_point
 from engine.ids import new_id
 
-MAX_REASON = 500  # characters
 AT_ONCE = 300  # items that one transaction holds or frees: some 50 ms
 ATTEMPTS = 10  # of the job; each lost lease spends one
-
-_CALLED = "a process that another one called rests and goes on with its caller: expected the case that it belongs to, {}"
-_VISIBLE = f"SELECT 1 FROM process_instance i WHERE i.id = %(instance_id)s AND {instance_visible('i')}"
 
 
 @command
@@ -186,18 +181,11 @@ def _in_transaction(conn: Connection, change: _Change, request: Request | None, 
 def _judge(conn: Connection, change: _Change, loaded: Loaded | None) -> Rejected | None:
     if loaded is None or loaded.snapshot is None:
         return Rejected(Refusal.NOT_FOUND)
-    snapshot, actor = loaded.snapshot, change.actor
-    if not may(actor, "suspend", InstanceView(snapshot.tenant_id, snapshot.started_by or "")):
-        seen = cursor_of(conn).execute(_VISIBLE, {"instance_id": change.root_id, **may_params(actor)}).fetchone()
-        return Rejected(Refusal.NOT_ALLOWED if seen else Refusal.NOT_FOUND)
-    if snapshot.root_id != snapshot.instance_id and loaded.instance_status == "running":
-        return Rejected(Refusal.CALLED_INSTANCE, _CALLED.format(snapshot.root_id), item_id=snapshot.root_id)
-    if refused := marked(loaded, even_suspended=True) or change.judge(loaded):
+    if refused := not_theirs(conn, loaded.snapshot, change.actor, "suspend"):
         return refused
-    if len(change.reason) > MAX_REASON or "\x00" in change.reason:
-        problem = FieldProblem("reason", f"expected at most {MAX_REASON} characters of text, found {len(change.reason)}")
-        return Rejected(Refusal.INVALID, problem.message, problems=(problem,), item_id=change.root_id)
-    return None
+    if loaded.instance_status == "running" and (refused := called(loaded.snapshot, "rests and goes on with its caller")):
+        return refused
+    return marked(loaded, even_suspended=True) or change.judge(loaded) or bad_reason(change.reason, change.root_id)
 
 
 # ---- the statements

@@ -16,11 +16,12 @@ import orjson
 from psycopg import errors
 
 from engine.commands.may import may
-from engine.commands.outcome import Actor, DefinitionResumed, DefinitionSuspended, FieldProblem, Refusal, Rejected
+from engine.commands.outcome import Actor, DefinitionResumed, DefinitionSuspended, Refusal, Rejected
 from engine.commands.requests import WRITE_REQUEST, Request, encode, is_repeat, recorded, request_for
 from engine.commands.step import answer
-from engine.commands.suspend import ATTEMPTS, MAX_REASON, with_last
+from engine.commands.suspend import ATTEMPTS, with_last
 from engine.commands.transaction import Connection, command, transaction
+from engine.commands.whole_case import bad_reason
 from engine.db.locks import DELETION
 from engine.db.session import cursor_of
 from engine.ids import new_id
@@ -61,9 +62,8 @@ def _settled(conn: Connection, definition_id: UUID, actor: Actor, reason: str, r
     """`with_cases` None: it is to be resumed."""
     if not may(actor, "suspend", "definition"):
         return Rejected(Refusal.NOT_ALLOWED)
-    if len(reason) > MAX_REASON or "\x00" in reason:
-        problem = FieldProblem("reason", f"expected at most {MAX_REASON} characters of text, found {len(reason)}")
-        return Rejected(Refusal.INVALID, problem.message, problems=(problem,), item_id=definition_id)
+    if refused := bad_reason(reason, definition_id):
+        return refused
     try:
         with transaction(conn):
             outcome = _in_transaction(conn, definition_id, actor, reason, request, with_cases)

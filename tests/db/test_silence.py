@@ -69,8 +69,9 @@ def test_a_connection_that_was_looked_at_goes_once_nobody_has_it(database_url: s
     looked: set[int] = set()
     monkeypatch.setattr(silence, "_silent_for", lambda conn: looked.add(id(conn)) or 0.0)
     conn = connect(database_url)
+    number = id(conn)
     give_up_when_silent(conn, statement_seconds=30)
-    eventually(lambda: id(conn) in looked, "the look at it", seconds=10)
+    eventually(lambda: number in looked, "the look at it", seconds=10)
     conn.close()
     kept = weakref.ref(conn)
     del conn

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from flask import Response, abort, jsonify, request
+from flask import Response, jsonify, request
 
 from engine.commands.delete_version import delete_version
 from engine.commands.deploy import deploy
 from engine.commands.outcome import Deployed, DeployedDecision, DeployedDefinition, DeployedForm, Rejected
 from engine.queries.api import ApiDefinition, api_definitions
-from engine.queries.processes import definition
 from engine.queries.rows import reading
 from webapp.api.blueprint import blueprint
 from webapp.api.bodies import Field, json_body, query, request_id, text
@@ -18,6 +17,7 @@ from webapp.api.shapes import a_problem, each, moment, refused
 from webapp.auth.identity import current_actor
 from webapp.db import command_connection, reader
 from webapp.errors import problem
+from webapp.versions import version_or_404
 
 
 @blueprint.post("/deployments")
@@ -52,10 +52,7 @@ def create_deployment() -> Response:
 def delete(key: str, version: int) -> Response:
     """`{"reason"}`; 409 `definition_in_use` while instances of it run. Which version is the newest now, if another one is."""
     sent = json_body(reason=Field(text(longest=500)))
-    with reading(reader()) as conn:
-        found = definition(conn, key, version, tenant_id=current_actor().tenant_id)
-    if found is None:
-        abort(404)
+    found = version_or_404(key, version)
     outcome = delete_version(command_connection(), found.id, actor=current_actor(), reason=sent["reason"], request_id=request_id())
     if isinstance(outcome, Rejected):
         return refused(outcome)

@@ -12,7 +12,6 @@ from engine.commands.outcome import DefinitionResumed, DefinitionSuspended, Reje
 from engine.commands.pause import KINDS, pause_work, unpause_work
 from engine.commands.suspend import resume_instance, suspend_instance
 from engine.commands.suspend_definition import resume_definition, suspend_definition
-from engine.queries.processes import definition
 from engine.queries.resting import MOST, PauseRow, pauses
 from engine.queries.rows import reading
 from webapp.api.blueprint import blueprint
@@ -21,6 +20,7 @@ from webapp.api.instances import answer_with
 from webapp.api.shapes import each, moment, refused
 from webapp.auth.identity import current_actor
 from webapp.db import command_connection, reader
+from webapp.versions import version_or_404
 
 REASON = Field(text(longest=500, empty=True), "")
 
@@ -47,7 +47,7 @@ def suspend_version(key: str, version: int) -> Response:
     sent = json_body(reason=REASON, with_instances=Field(truth, False))
     outcome = suspend_definition(
         command_connection(),
-        _version(key, version),
+        version_or_404(key, version).id,
         actor=current_actor(),
         reason=sent["reason"],
         with_cases=sent["with_instances"],
@@ -60,7 +60,9 @@ def suspend_version(key: str, version: int) -> Response:
 def resume_version(key: str, version: int) -> Response:
     """`{"reason"}`: it starts again, and the instances that went along go on."""
     sent = json_body(reason=REASON)
-    outcome = resume_definition(command_connection(), _version(key, version), actor=current_actor(), request_id=request_id(), **sent)
+    outcome = resume_definition(
+        command_connection(), version_or_404(key, version).id, actor=current_actor(), request_id=request_id(), **sent
+    )
     return refused(outcome) if isinstance(outcome, Rejected) else _settled(outcome, "active")
 
 
@@ -107,11 +109,3 @@ def pause_shape(row: PauseRow) -> dict[str, Any]:
 
 def _settled(outcome: DefinitionSuspended | DefinitionResumed, status: str) -> Response:
     return jsonify(id=outcome.definition_id, key=outcome.key, version=outcome.version, status=status, with_instances=outcome.with_cases)
-
-
-def _version(key: str, version: int) -> UUID:
-    with reading(reader()) as conn:
-        found = definition(conn, key, version, tenant_id=current_actor().tenant_id)
-    if found is None:
-        abort(404)
-    return found.id

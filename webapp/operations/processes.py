@@ -10,7 +10,7 @@ from flask import Response, abort, render_template, request, url_for
 from engine.bpmn.definition import PART
 from engine.commands.delete_version import delete_version
 from engine.commands.outcome import Rejected
-from engine.queries.processes import DefinitionRow, ElementCounts, definition, definitions, element_counts, source
+from engine.queries.processes import ElementCounts, definitions, element_counts, source
 from engine.queries.resting import suspension
 from engine.queries.rows import reading
 from engine.queries.schedules import schedules
@@ -24,6 +24,7 @@ from webapp.operations.files import file_response
 from webapp.operations.listing import asked
 from webapp.operations.model_text import Step, outline
 from webapp.operations.words import model_of
+from webapp.versions import version_or_404
 
 REASON = 500  # characters
 
@@ -59,7 +60,7 @@ def process(key: str, version: int) -> str:
 @blueprint.post("/processes/<key>/<int(max=2147483647):version>/delete")
 def delete_process(key: str, version: int) -> Response:
     """For good. Refused while instances of it run."""
-    row = _definition(key, version)
+    row = version_or_404(key, version)
     reason = request.form.get("reason", "").strip()[:REASON]
     outcome = delete_version(command_connection(), row.id, actor=current_actor(), reason=reason, request_id=actions.request_id())
     back = url_for("operations.process", key=key, version=version)
@@ -78,13 +79,13 @@ def process_elements(key: str, version: int) -> Response:
 
 @blueprint.get("/processes/<key>/<int(max=2147483647):version>/model")
 def process_model(key: str, version: int) -> Response:
-    row = _definition(key, version)
+    row = version_or_404(key, version)
     return model_response(row.id)
 
 
 @blueprint.get("/processes/<key>/<int(max=2147483647):version>/drawing")
 def process_drawing(key: str, version: int) -> Response:
-    return drawing_response(_definition(key, version).id)
+    return drawing_response(version_or_404(key, version).id)
 
 
 def model_response(definition_id: Any) -> Response:
@@ -130,11 +131,3 @@ def _shown(key: str, version: int | None) -> dict[str, Any]:
         "asks_to_suspend": bool(request.args.get("suspend")) and row.status == "active",
         "asks_to_delete": bool(request.args.get("delete")) and row.status != "deleting",
     }
-
-
-def _definition(key: str, version: int) -> DefinitionRow:
-    with reading(reader()) as conn:
-        row = definition(conn, key, version, tenant_id=current_actor().tenant_id)
-    if row is None:
-        abort(404)
-    return row

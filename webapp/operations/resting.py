@@ -5,13 +5,12 @@ from __future__ import annotations
 from typing import Any
 from uuid import UUID
 
-from flask import Response, abort, render_template, request, url_for
+from flask import Response, render_template, request, url_for
 
 from engine.commands.outcome import Rejected
 from engine.commands.pause import KINDS, pause_work, unpause_work
 from engine.commands.suspend import resume_instance, suspend_instance
 from engine.commands.suspend_definition import resume_definition, suspend_definition
-from engine.queries.processes import definition
 from engine.queries.resting import MOST, pauses, suspended
 from engine.queries.rows import reading
 from webapp.auth.identity import current_actor
@@ -19,6 +18,7 @@ from webapp.db import command_connection, reader
 from webapp.fragments import tagged
 from webapp.operations import actions
 from webapp.operations.blueprint import blueprint
+from webapp.versions import version_or_404
 
 REASON = 500  # characters
 
@@ -83,7 +83,7 @@ def suspend_process(key: str, version: int) -> Response:
     with_cases = bool(request.form.get("with_cases"))
     outcome = suspend_definition(
         command_connection(),
-        _version(key, version),
+        version_or_404(key, version).id,
         actor=current_actor(),
         reason=_reason(),
         with_cases=with_cases,
@@ -99,7 +99,7 @@ def suspend_process(key: str, version: int) -> Response:
 @blueprint.post("/processes/<key>/<int(max=2147483647):version>/resume")
 def resume_process(key: str, version: int) -> Response:
     outcome = resume_definition(
-        command_connection(), _version(key, version), actor=current_actor(), reason=_reason(), request_id=actions.request_id()
+        command_connection(), version_or_404(key, version).id, actor=current_actor(), reason=_reason(), request_id=actions.request_id()
     )
     back = actions.back_to(url_for("operations.process", key=key, version=version))
     if isinstance(outcome, Rejected):
@@ -110,11 +110,3 @@ def resume_process(key: str, version: int) -> Response:
 
 def _reason() -> str:
     return request.form.get("reason", "").strip()[:REASON]
-
-
-def _version(key: str, version: int) -> UUID:
-    with reading(reader()) as conn:
-        row = definition(conn, key, version, tenant_id=current_actor().tenant_id)
-    if row is None:
-        abort(404)
-    return row.id

@@ -83,8 +83,8 @@ def _silent_for(conn: psycopg.Connection[Any]) -> float:
 
 
 def _give_up(conn: psycopg.Connection[Any], seconds: float) -> None:
-    log.warning(line("database_silent", seconds=seconds, backend=conn.info.backend_pid))
     try:
+        log.warning(line("database_silent", seconds=seconds, backend=conn.info.backend_pid))
         with socket.socket(fileno=os.dup(conn.pgconn.socket)) as same:
             same.shutdown(socket.SHUT_RDWR)
     except (psycopg.Error, OSError):

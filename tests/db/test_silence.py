@@ -78,6 +78,13 @@ def test_a_connection_that_was_looked_at_goes_once_nobody_has_it(database_url: s
     eventually(lambda: kept() is None, "it to go", seconds=5)
 
 
+def test_a_connection_that_was_closed_just_before_it_is_given_up_does_not_end_the_looks(database_url: str):
+    conn = connect(database_url)
+    conn.close()
+    assert silence._silent_for(conn) == 0
+    silence._give_up(conn, 1.0)  # an error would end the one thread that looks
+
+
 class Unstarted:
     """In place of a second thread that looks."""
 

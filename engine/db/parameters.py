@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from engine.core.effects import Effects, Event, Home
+from engine.core.lifecycle import SUSPENDED
 from engine.db import single_rows
 from engine.db.documents import document
 from engine.db.mix import Mix
@@ -47,7 +48,7 @@ def parameters_of(change: Change, mix: Mix) -> dict[str, Any]:
         "definition_key": change.definition.key,
         "process_name": change.definition.name,
         "business_key": snapshot.business_key,
-        "held": "suspended" if change.mark in ("suspending", "suspended") else None,
+        "held": "suspended" if change.mark in SUSPENDED else None,
         "history": document(rows([event(each, change.actor) for each in effects.history])),
     }
     for fill in _fills(mix):

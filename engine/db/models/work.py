@@ -54,7 +54,7 @@ class Job(Base):
         Index(
             "ix_job_waiting_turn",
             "root_id",
-            text("(held <> '{exclusive}'::text[])"),
+            text(OTHERWISE_HELD),
             "created_at",
             "id",
             postgresql_where=text(WAITS_ITS_TURN),
@@ -121,7 +121,7 @@ class ExternalTask(Base):
         Index(
             "ix_external_task_waiting_turn",
             "root_id",
-            text("(held <> '{exclusive}'::text[])"),
+            text(OTHERWISE_HELD),
             "created_at",
             "id",
             postgresql_where=text(WAITS_ITS_TURN),

@@ -25,7 +25,7 @@ _NAME = "deliver_message"
 
 
 @command
-def deliver_message(conn: Connection, lease: Lease) -> Outcome | ItemReleased:
+def deliver_message(conn: Connection, lease: Lease) -> Outcome:
     """Deliver the oldest stored message to the job's subscription; nothing to deliver, or nobody who waits, ends the job.
 
     Locks: the root (or the definition of a start event), the job and the subscription, the keys that the result opens,

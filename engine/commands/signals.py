@@ -129,7 +129,7 @@ def spread_signal(conn: Connection, lease: Lease) -> SignalSpread | Outcome:
 
 
 @command
-def receive_signal(conn: Connection, lease: Lease) -> Outcome | ItemReleased:
+def receive_signal(conn: Connection, lease: Lease) -> Outcome:
     """Bring a signal to one who waited for it when it was thrown, or start an instance; one who is gone ends the job.
 
     Locks: the root, the job and the subscription (of a start event the definition and the job), and the keys that the

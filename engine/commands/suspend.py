@@ -88,7 +88,7 @@ def resume_instance(
 
 
 @command
-def hold_step(conn: Connection, lease: Lease, *, most: int = AT_ONCE) -> ItemsHeld | ItemReleased | Outcome:
+def hold_step(conn: Connection, lease: Lease, *, most: int = AT_ONCE) -> ItemsHeld | Outcome:
     """Take one step of a large suspension or pause, or of taking it back, at most `most` items; ItemDone: the last one.
 
     ItemReleased: the last one for now, the job looks once more later.

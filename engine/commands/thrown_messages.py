@@ -33,7 +33,7 @@ _NAME = "publish_thrown"
 
 
 @command
-def publish_thrown(conn: Connection, lease: Lease) -> Outcome | ItemReleased:
+def publish_thrown(conn: Connection, lease: Lease) -> Outcome:
     """Give a thrown message to who waits for it; else store it for its time to live; without any, drop it.
 
     For who waits in a suspended case it waits too (ItemReleased).

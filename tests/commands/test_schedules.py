@@ -11,6 +11,8 @@ import psycopg
 import pytest
 
 from engine import failpoints
+from engine.bpmn import times
+from engine.bpmn.cron import CronTimer, next_by_cron
 from engine.commands.jobs import fire_timer
 from engine.commands.outcome import ItemDone
 from engine.commands.start_by_timer import start_by_timer
@@ -110,6 +112,30 @@ def test_F38_of_a_cycle_with_a_count_only_what_was_left_is_missed(conn: Connecti
     fire_timer(conn, lease)
     assert told(conn) == [2]
     assert rows.one(conn, "SELECT count(*) FROM job") == 0
+
+
+@pytest.mark.parametrize("of_a_case", [False, True])
+def test_what_cron_missed_is_counted_once_for_what_is_told_and_the_next_job(
+    conn: Connection, clock: Clock, monkeypatch: pytest.MonkeyPatch, of_a_case: bool
+) -> None:
+    every_minute = "* * * * *"
+    put(conn, reminded(every_minute) if of_a_case else process(start=timer("timeCycle", every_minute)))
+    if of_a_case:
+        started(conn, "p")
+    clock.advance(minutes=31)
+    (lease,) = acquired(conn)
+    looked: list[datetime] = []
+
+    def next_time(timer: CronTimer, after: datetime) -> datetime | None:
+        looked.append(after)
+        return next_by_cron(timer, after)
+
+    monkeypatch.setattr(times, "next_by_cron", next_time)
+    assert isinstance(fire_timer(conn, lease) if of_a_case else start_by_timer(conn, lease), ItemDone)
+    (missed,) = told(conn)
+    assert missed is not None and missed >= 29
+    assert rows.one(conn, "SELECT (payload->>'missed')::int FROM job") == missed
+    assert len(looked) == missed + 2, "each that passed, the one that ends the count, and the next one to be due"
 
 
 def test_F37_two_replicas_with_two_jobs_of_one_occurrence_start_one_case(

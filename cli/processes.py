@@ -48,6 +48,13 @@ def alive(pid: int) -> bool:
         return not Path("/proc/self").exists()  # no /proc here: trust the signal; else it went meanwhile
 
 
+def children_of(pid: int) -> Iterator[int]:
+    """The processes that this one started and that are still there."""
+    for task in Path(f"/proc/{pid}/task").glob("[0-9]*"):
+        with contextlib.suppress(OSError):  # the thread ended
+            yield from map(int, (task / "children").read_text().split())
+
+
 def working_in(folder: Path) -> Iterator[int]:
     """The processes whose working directory is `folder`, as far as this account may know."""
     for entry in Path("/proc").glob("[0-9]*"):

@@ -1,7 +1,6 @@
 """Looks for work: as much as there is room for, only what this worker can run, again at once while there is some.
 
-Each lane has slots of its own, so that a flood of one sort of work cannot keep another waiting: `handlers` (service jobs,
-a child process each), `engine` (timers, messages, inline handlers) and `outbox` (deliveries).
+Each lane (worker/lanes.py) has slots of its own, which it fills by acquisitions of its own.
 """
 
 from __future__ import annotations

@@ -60,9 +60,6 @@ class Children:
         for child in self._all:
             child.end()
 
-    def pids(self) -> list[int]:
-        return [child.pid for child in self._all if child.pid is not None]
-
 
 class Child:
     """One process, or none yet."""
@@ -72,10 +69,6 @@ class Child:
         self._process: subprocess.Popen[bytes] | None = None
         self._pipe: Pipe | None = None
         self._cell = LeaseCell()
-
-    @property
-    def pid(self) -> int | None:
-        return self._process.pid if self._process else None
 
     def run(self, call: Call, held: Held, *, seconds: float) -> Outcome:
         problem = self._ensure_started()

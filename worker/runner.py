@@ -72,6 +72,7 @@ class Runner:
     ) -> None:
         self._settings, self._database, self._renewals = settings, database, renewals
         self._handlers, self._children = handlers, children
+        self._deadlines = dict(settings.kind_deadlines)
 
     def run(self, item: Item) -> None:
         """From lease to reported outcome. Never raises for what an item does."""
@@ -172,8 +173,7 @@ class Runner:
 
     def _handle(self, item: Item, work: Work) -> Outcome:
         handler = self._handlers[work.topic]
-        told = dict(self._settings.kind_deadlines).get(work.topic)
-        seconds = told or handler.deadline_seconds or self._settings.job_deadline_seconds
+        seconds = self._deadlines.get(work.topic) or handler.deadline_seconds or self._settings.job_deadline_seconds
         what = _call(work)
         if not handler.inline:
             return self._children.run(what, item.held, seconds=seconds)

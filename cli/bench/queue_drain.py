@@ -21,8 +21,9 @@ from typing import Any
 import psycopg
 
 from cli.bench.queue_models import chain
-from cli.bench.queue_spent import Spent, children_of, memory_kb, spent
+from cli.bench.queue_spent import Spent, memory_kb, spent
 from cli.bench.server import worker_environment
+from cli.processes import children_of
 from engine.commands.deploy import deploy
 from engine.commands.outcome import SYSTEM, Deployed, InstanceStarted
 from engine.commands.start import start_instance
@@ -61,9 +62,11 @@ def drain(url: str, *, jobs: int, length: int, workers: int, topic: str = "bench
     with connect(url, application_name="baton-bench") as conn:
         warm = fill(url, conn, "bench.waits", jobs=workers * THREADS, length=1)
         cases = fill(url, conn, topic, jobs=jobs, length=length)
-        _pause(conn, topic)  # what is written while a pause stands is held
+        for each in ("bench.waits", topic):
+            _pause(conn, each)  # what is written while a pause stands is held
         conn.execute("VACUUM ANALYZE")
         with baton_workers(url, workers) as processes:
+            _go_on(conn, "bench.waits")  # now that each worker can have its share
             wait(lambda: running(conn) == cases, f"{warm} cases to end that start every handler process", DRAIN_SECONDS)
             before, first = spent(conn, processes), _last_event(conn)
             _go_on(conn, topic)

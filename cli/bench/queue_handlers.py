@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import time
 from typing import Any
 
+from cli.processes import children_of
 from worker.handlers import Context, handler
 
 
@@ -15,8 +17,10 @@ def nothing(context: Context) -> None:
 
 @handler("bench.waits")
 def waits(context: Context) -> None:
-    """Long enough for every handler process of a worker to be started beside it."""
-    time.sleep(0.5)
+    """Until every handler process of the worker has been started, each for a job like this one."""
+    while sum(1 for _ in children_of(os.getppid())) < context.settings.handler_processes:
+        context.check()
+        time.sleep(0.01)
 
 
 @handler("bench.nothing_inline", inline=True)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import psycopg
+
+from cli.processes import children_of
 
 _BACKENDS = """
 SELECT pid FROM pg_stat_activity
@@ -57,13 +59,6 @@ def memory_kb(pid: int) -> int:
             if each.startswith("Pss:"):
                 return int(each.split()[1])
     return 0
-
-
-def children_of(pid: int) -> Iterator[int]:
-    """The processes that this one started and that are still there."""
-    for task in Path(f"/proc/{pid}/task").glob("[0-9]*"):
-        with suppress(OSError):  # the thread ended
-            yield from map(int, (task / "children").read_text().split())
 
 
 def _cpu(pid: int) -> float:

@@ -3,11 +3,31 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable
+from types import SimpleNamespace
 
+import pytest
+
+from tests.worker.processes import eventually
 from worker.pace import LONGEST_AFTER_A_CHANGE, SHORTEST, Pace
-from worker.slots import MOST_AHEAD, Slots
+from worker.slots import AHEAD_SECONDS, MOST_AHEAD, Slots
+
+
+class Now:
+    """The clock that slots go by: it stands still unless it is told."""
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+
+    def passes(self, seconds: float) -> None:
+        self.seconds += seconds
+
+
+@pytest.fixture(autouse=True)
+def now(monkeypatch: pytest.MonkeyPatch) -> Now:
+    made = Now()
+    monkeypatch.setattr("worker.slots.time", SimpleNamespace(monotonic=lambda: made.seconds))
+    return made
 
 
 def slots(run: Callable[[str], object], count: int = 2) -> tuple[Slots[str], threading.Event]:
@@ -20,10 +40,7 @@ def idle(made: Slots[str]) -> None:
 
 
 def busy(made: Slots[str], count: int) -> None:
-    end = time.monotonic() + 10
-    while made.busy() < count:
-        assert time.monotonic() < end
-        time.sleep(0.001)
+    eventually(lambda: made.busy() == count, f"{count} slots to run something", seconds=10)
 
 
 def practised(run: Callable[[str], object]) -> Slots[str]:
@@ -35,8 +52,8 @@ def practised(run: Callable[[str], object]) -> Slots[str]:
     return made
 
 
-def test_nothing_is_acquired_ahead_of_slots_whose_items_take_their_time():
-    made, _ = slots(lambda item: time.sleep(0.06))
+def test_nothing_is_acquired_ahead_of_slots_whose_items_take_their_time(now: Now):
+    made, _ = slots(lambda item: now.passes(AHEAD_SECONDS * 1.2))
     assert made.room() == 2
     for _ in range(4):
         made.begin("slow")
@@ -59,13 +76,14 @@ def test_what_is_acquired_ahead_comes_in_batches():
     idle(made)
 
 
-def test_while_every_slot_has_a_slow_item_nothing_more_is_acquired_ahead():
+def test_while_every_slot_has_a_slow_item_nothing_more_is_acquired_ahead(now: Now):
     go = threading.Event()
     made = practised(lambda item: go.wait(10))
     for _ in range(2):
         made.begin("slow")
     busy(made, 2)
-    time.sleep(0.06)
+    assert made.room() == 2 * MOST_AHEAD, "they may be short like those before"
+    now.passes(AHEAD_SECONDS * 1.2)
     assert made.room() == 0
     go.set()
     idle(made)

@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+from abc import ABC, abstractmethod
 from pathlib import Path
 
 import httpx
@@ -39,23 +40,20 @@ WEB = {
 GUNICORN = ("-m", "gunicorn", "--no-control-socket", "--config", "python:webapp.gunicorn", "tests.faults.storm.entry:application()")
 
 
-class Process:
+class Process(ABC):
     """One of ours. It is started again under the same name, with the same link and log."""
-
-    kind = ""
 
     def __init__(self, name: str, link: Link, url: str, folder: Path, environment: dict[str, str]) -> None:
         self.name, self.link, self.log = name, link, folder / f"{name}.log"
         self._environment = clean_environment(DATABASE_URL=url, **environment)
         self._process: subprocess.Popen[bytes] | None = None
         self.stopped = False
-        self.starts = 0
 
+    @abstractmethod
     def command(self) -> list[str]:
-        raise NotImplementedError
+        """What is started."""
 
     def start(self, failpoints: str = "") -> None:
-        self.starts += 1
         with self.log.open("ab") as log:
             self._process = subprocess.Popen(
                 self.command(),
@@ -111,15 +109,11 @@ class Process:
 
 
 class Worker(Process):
-    kind = "worker"
-
     def command(self) -> list[str]:
         return [sys.executable, "-m", "tests.faults.storm.entry", "worker"]
 
 
 class Web(Process):
-    kind = "web"
-
     def __init__(self, name: str, link: Link, url: str, folder: Path, environment: dict[str, str]) -> None:
         self.port = free_port()
         self.address = f"http://127.0.0.1:{self.port}"

@@ -32,6 +32,7 @@ logger = logging.getLogger("baton.worker")
 
 WATCH_SECONDS = 0.005  # how often an idle worker asks whether anything was committed
 DUE_SECONDS = 0.1  # how often, at most, what becomes due next
+MARGIN_SECONDS = 0.02  # one statement may take longer to arrive than another
 TAKE_BACK_SECONDS = 0.1
 
 
@@ -151,11 +152,12 @@ class Acquirer:
         if now < self._due_asked_at + DUE_SECONDS:
             return
         self._due_asked_at, self._due_stale = now, False
-        for lane, pace in zip(self._lanes, self._paces, strict=True):
-            if lane.capabilities:
-                work = DELIVERY if lane.deliveries else JOB
-                seconds = seconds_until_due(self._database.connection(), work, lane.capabilities)
-                pace.due_at = float("inf") if seconds is None else now + seconds
+        for lane, pace in self._with_room():  # the others look when there is room, and ask then
+            work, now = DELIVERY if lane.deliveries else JOB, time.monotonic()
+            # What became due since the look was not found by it, and is no longer to become due: that counts, too.
+            ago = now - pace.looked_at + MARGIN_SECONDS
+            seconds = seconds_until_due(self._database.connection(), work, lane.capabilities, looked_ago=ago)
+            pace.due_at = float("inf") if seconds is None else now + seconds
 
     def _pause(self) -> float:
         """How long nothing needs to be done, if nobody wakes us."""

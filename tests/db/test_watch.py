@@ -35,6 +35,7 @@ def test_the_next_item_to_become_due_is_told_by_the_databases_clock(committed_db
     assert found == pytest.approx(40, abs=5)
     clock.advance(seconds=60)
     assert seconds_until_due(committed_db, JOB, [("service", "known")]) == pytest.approx(30, abs=5)
+    assert seconds_until_due(committed_db, JOB, [("service", "known")], looked_ago=25) == pytest.approx(-20, abs=5), "due since the look"
 
 
 def test_what_failed_for_good_will_not_become_due(committed_db: Connection) -> None:

@@ -56,21 +56,26 @@ def model() -> bytes:
 class Receiver:
     """The receiver's process and what it wrote down."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, module: str = "tests.faults.receiver") -> None:
         self.log = folder / "effects"
         port_file = folder / "receiver.port"
-        self.process = subprocess.Popen([sys.executable, "-m", "tests.faults.receiver", str(port_file), str(self.log)])
+        self.process = subprocess.Popen([sys.executable, "-m", module, str(port_file), str(self.log)])
         eventually(port_file.exists, "the receiver to listen")
         self.url = f"http://127.0.0.1:{port_file.read_text()}"
 
     def effects(self) -> list[tuple[str, str]]:
         """(idempotency key, path) of every call it got."""
-        text = self.log.read_text() if self.log.exists() else ""
-        return [(key, path) for key, path in (line.split(" ", 1) for line in text.splitlines())]
+        return effects(self.log)
 
     def stop(self) -> None:
         self.process.kill()
         self.process.wait()
+
+
+def effects(*logs: Path) -> list[tuple[str, str]]:
+    """(idempotency key, path) of every call and every run, from the logs of receivers and handlers."""
+    lines = [line for log in logs if log.exists() for line in log.read_text().splitlines()]
+    return [(key, path) for key, path in (line.split(" ", 1) for line in lines)]
 
 
 class Driver:

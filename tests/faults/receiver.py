@@ -24,11 +24,15 @@ class Handler(BaseHTTPRequestHandler):
         target = urlsplit(self.path)
         # One write to a file opened for appending: lines of several threads do not mix, and a kill loses none.
         os.write(self.log, f"{self.headers['Idempotency-Key']} {target.path}\n".encode())
-        time.sleep(float(parse_qs(target.query).get("wait", ["0"])[0]))
-        self.send_response(200)
+        self.send_response(self.status(target.path, target.query))
         self.send_header("Content-Type", "application/json")
         self.end_headers()
         self.wfile.write(b'{"done": true}')
+
+    def status(self, path: str, query: str) -> int:
+        """What it answers, and how long that takes."""
+        time.sleep(float(parse_qs(query).get("wait", ["0"])[0]))
+        return 200
 
     def log_message(self, *args: Any) -> None:
         """Silence: the log is the one above."""
@@ -41,9 +45,9 @@ class Server(ThreadingHTTPServer):
         """A caller that was killed hangs up in the middle; that is what these tests do."""
 
 
-def main(port_file: str, log: str) -> None:
-    Handler.log = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
-    server = Server(("127.0.0.1", 0), Handler)
+def main(port_file: str, log: str, *, handler: type[Handler] = Handler) -> None:
+    handler.log = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+    server = Server(("127.0.0.1", 0), handler)
     Path(port_file + ".new").write_text(str(server.server_address[1]))
     Path(port_file + ".new").rename(port_file)
     server.serve_forever()

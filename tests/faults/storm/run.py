@@ -17,6 +17,7 @@ from engine.commands.deploy import deploy
 from engine.commands.outcome import SYSTEM, Deployed
 from engine.commands.people import add_api_key, add_person
 from engine.db.session import connect
+from tests.faults.load import Receiver, effects
 from tests.faults.storm import handlers, sabotage
 from tests.faults.storm.checker import Evidence, Violation, orphans, read_rows, violations
 from tests.faults.storm.driver import PASSWORD, PEOPLE, Driver, Shared
@@ -26,7 +27,6 @@ from tests.faults.storm.models import files
 from tests.faults.storm.monkey import Monkey, schedule
 from tests.faults.storm.processes import WEB, WORKER, Process, Web, Worker
 from tests.faults.storm.proxy import Proxies
-from tests.faults.storm.receivers import Outside, effects
 from tests.faults.storm.topology import Topology
 from tests.faults.storm.watch import Watch
 from tests.worker.processes import eventually
@@ -137,7 +137,7 @@ class Scene:
         self.plan, self.topology, self.folder, self.say = plan, topology, folder, say
         self.begun = time.monotonic()
         self.notes = folder / "notes"
-        self.outside = Outside(folder)
+        self.outside = Receiver(folder, "tests.faults.storm.receivers")
         environment = {
             handlers.PLACE: str(self.notes),
             SABOTAGE: str(plan.sabotage or ""),

@@ -26,6 +26,10 @@ def status(conn: Connection, job_id: UUID) -> tuple[Any, ...]:
     return rows.columns(conn, "job", job_id, "status", "attempts", "lease_number")
 
 
+def _locked(conn: Connection, job_id: UUID) -> bool:
+    return conn.execute("SELECT FROM job WHERE id = %s FOR UPDATE SKIP LOCKED", (job_id,)).fetchone() is None
+
+
 def test_a_worker_registers_says_that_it_lives_and_signs_off(database_url, committed_db, tmp_path):
     with worker(database_url, tmp_path) as process:
         found = row(committed_db, "SELECT host, pid, slots, busy, draining, stopped_at, kinds, heartbeat_at FROM worker")
@@ -148,6 +152,29 @@ def test_S57_a_job_that_kills_its_worker_three_times_is_an_incident_and_runs_no_
         eventually(lambda: status(committed_db, poison)[0] == "failed", "the third lost lease to be the last")
         eventually(lambda: status(committed_db, other)[0] == "failed", "other jobs to go on")
         assert process.process.poll() is None
+    assert status(committed_db, poison) == ("failed", 3, 3)
+    assert log.read_text().splitlines() == [f"{poison} {attempt}" for attempt in (1, 2, 3)]
+    assert row(committed_db, "SELECT count(*) FROM incident WHERE job_id = %s", poison) == (1,)
+
+
+def test_S57_a_recovery_that_is_killed_half_way_leaves_the_row_to_the_next_and_spends_no_attempt(database_url, committed_db, tmp_path):
+    log = tmp_path / "runs"
+    poison = job(committed_db, "test.kills_its_worker", inputs={"log": log})
+    for attempt in (1, 2, 3):
+        with WorkerProcess(database_url, tmp_path / f"runs-{attempt}.log") as process:
+            assert process.died() == -signal.SIGKILL
+        committed_db.execute("UPDATE job SET lease_expires_at = baton_clock() - interval '1 second' WHERE id = %s", (poison,))
+        left = row(committed_db, "SELECT to_jsonb(j) FROM job j WHERE id = %s", poison)
+        gate = tmp_path / f"gate-{attempt}"
+        os.mkfifo(gate)
+        with WorkerProcess(database_url, tmp_path / f"recovers-{attempt}.log", failpoints=f"recover.before_commit=hold:{gate}") as process:
+            eventually(lambda: _locked(committed_db, poison), "the recovery to have the row")
+            process.kill()
+            eventually(lambda: not _locked(committed_db, poison), "the server to give the row free")
+        assert row(committed_db, "SELECT to_jsonb(j) FROM job j WHERE id = %s", poison) == left  # nothing of the recovery is left
+        assert row(committed_db, "SELECT count(*) FROM incident") == (0,)
+    with worker(database_url, tmp_path, "goes-on"):
+        eventually(lambda: status(committed_db, poison)[0] == "failed", "the third lost lease to be the last")
     assert status(committed_db, poison) == ("failed", 3, 3)
     assert log.read_text().splitlines() == [f"{poison} {attempt}" for attempt in (1, 2, 3)]
     assert row(committed_db, "SELECT count(*) FROM incident WHERE job_id = %s", poison) == (1,)

@@ -1,7 +1,7 @@
 """What callers send, read strictly: known fields of the right kind, or 422 that names each field that is wrong.
 
-A reader is a function (value) -> value that raises `Wrong` with what it expected. Pure but for `json_body`, `query`
-and `request_id`, which read the request.
+A `Reader` is called with a value and returns it checked, or raises `Wrong` with what it expected; its `schema` says the same
+to the description (webapp.api.openapi). Pure but for `json_body`, `multipart`, `query` and `request_id`, which read the request.
 """
 
 from __future__ import annotations
@@ -9,15 +9,13 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 from uuid import UUID
 
 from flask import abort, request
 
 from webapp.errors import problem
-
-Reader = Callable[[Any], Any]
 
 DEPTH = 64
 TEXT = 4_000
@@ -34,11 +32,30 @@ class Word(str):
 
 
 @dataclass(frozen=True, slots=True)
+class Reader:
+    """`schema`: what it accepts, as JSON Schema 2020-12. What no schema can say (depth, surrogates) only `read` knows."""
+
+    read: Callable[[Any], Any]
+    schema: Mapping[str, Any]
+
+    def __call__(self, value: Any) -> Any:
+        return self.read(value)
+
+
+def accepting(schema: Mapping[str, Any]) -> Callable[[Callable[[Any], Any]], Reader]:
+    """Makes a function a reader that accepts `schema`."""
+    return lambda read: Reader(read, schema)
+
+
+@dataclass(frozen=True, slots=True)
 class Field:
-    """One field of a body. Without a default it is required."""
+    """One field of a body or a query string. Without a default it is required. `about` and `example` are for the description."""
 
     read: Reader
     default: Any = ...
+    _: KW_ONLY
+    about: str = ""
+    example: Any = ...
 
     @property
     def required(self) -> bool:
@@ -59,6 +76,27 @@ def json_body(**fields: Field) -> dict[str, Any]:
     except (ValueError, RecursionError) as error:
         abort(problem(422, "invalid", f"body: expected JSON ({error})", problems=[{"field": "", "message": "expected JSON"}]))
     return _refusing(check, value, fields)
+
+
+def multipart(files: str, fields: Mapping[str, Field]) -> dict[str, Any]:
+    """Uploads, one or more, as `files`: a list of (file name, content); beside them text fields. 415, 422 as `json_body`."""
+    if request.mimetype != "multipart/form-data":
+        abort(problem(415, "unsupported_media_type", f"expected multipart/form-data, found {request.mimetype or 'no content type'}"))
+    known = (files, *fields)
+    wrong = [
+        (name, f"unknown field; expected {' or '.join(known)}") for name in sorted({*request.files, *request.form} - {*known, "csrf_token"})
+    ]
+    uploads = request.files.getlist(files)
+    if not uploads and not wrong:
+        wrong.append((files, "expected at least one file, found none"))
+    named = [(upload.filename or f"{files} {place}", upload) for place, upload in enumerate(uploads, start=1)]
+    wrong += [
+        (f"{files} {place}", "expected text without the character U+0000") for place, (name, _) in enumerate(named, start=1) if "\0" in name
+    ]
+    found, more = check({name: value for name, value in request.form.items() if name in fields}, fields)
+    if wrong or more:
+        abort(_invalid([*wrong, *more]))
+    return {files: [(name, upload.read()) for name, upload in named], **found}
 
 
 def query(**fields: Field) -> dict[str, Any]:
@@ -117,7 +155,7 @@ def text(*, longest: int = NAME, empty: bool = False, nullable: bool = False) ->
             raise Wrong("expected text, found half of a surrogate pair")
         return value
 
-    return read
+    return Reader(read, _nullable({"type": "string", **({} if empty else {"minLength": 1}), "maxLength": longest}, nullable))
 
 
 def whole(*, least: int = 0, most: int = WHOLE - 1, nullable: bool = False) -> Reader:
@@ -134,7 +172,7 @@ def whole(*, least: int = 0, most: int = WHOLE - 1, nullable: bool = False) -> R
             raise Wrong(f"expected {least} to {most}, found {shortened(value)}")
         return value
 
-    return read
+    return Reader(read, _nullable({"type": "integer", "minimum": least, "maximum": most}, nullable))
 
 
 def number(*, least: float = 0, most: float = 1e9, nullable: bool = False) -> Reader:
@@ -147,9 +185,10 @@ def number(*, least: float = 0, most: float = 1e9, nullable: bool = False) -> Re
             raise Wrong(f"expected {least:.12g} to {most:.12g}, found {shortened(value)}")
         return float(value)
 
-    return read
+    return Reader(read, _nullable({"type": "number", "minimum": least, "maximum": most}, nullable))
 
 
+@accepting({"type": "boolean"})
 def truth(value: Any) -> bool:
     if isinstance(value, Word) and value in ("true", "false"):
         return bool(value == "true")
@@ -164,9 +203,10 @@ def one_of(*words: str) -> Reader:
             raise Wrong(f"expected one of {', '.join(words)}")
         return str(value)
 
-    return read
+    return Reader(read, {"type": "string", "enum": list(words)})
 
 
+@accepting({"type": "string", "format": "uuid"})
 def uuid(value: Any) -> UUID:
     try:
         return UUID(value)
@@ -185,9 +225,10 @@ def names(*, most: int = 100) -> Reader:
             raise Wrong(f"expected at most {most} texts, found {len(value)}")
         return [read_one(item) for item in value]
 
-    return read
+    return Reader(read, {"type": "array", "items": read_one.schema, "minItems": 1, "maxItems": most})
 
 
+@accepting({"type": "object", "propertyNames": {"minLength": 1, "maxLength": NAME}})
 def variables(value: Any) -> dict[str, Any]:
     """An object of JSON values: names of 1 to 255 characters, numbers within 64 bits, not deeper than 64 levels."""
     if not isinstance(value, dict):
@@ -197,6 +238,10 @@ def variables(value: Any) -> dict[str, Any]:
             raise Wrong(f"expected names of 1 to {NAME} characters, found {name[:40]!r}")
     _check_plain(value, DEPTH)
     return value
+
+
+def _nullable(schema: dict[str, Any], nullable: bool) -> dict[str, Any]:
+    return {**schema, "type": [schema["type"], "null"]} if nullable else schema
 
 
 def _check_plain(value: Any, depth: int) -> None:

@@ -2,45 +2,78 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TypedDict
+from uuid import UUID
 
-from flask import Response, jsonify, request
+from flask import Response, jsonify
 
 from engine.commands.delete_version import delete_version
 from engine.commands.deploy import deploy
-from engine.commands.outcome import Deployed, DeployedDecision, DeployedDefinition, DeployedForm, Rejected
+from engine.commands.outcome import Deployed, DeployedDecision, DeployedDefinition, DeployedForm, Refusal, Rejected
 from engine.queries.api import ApiDefinition, api_definitions
 from engine.queries.rows import reading
 from webapp.api.blueprint import blueprint
-from webapp.api.bodies import Field, json_body, query, request_id, text
-from webapp.api.shapes import a_problem, each, moment, refused
+from webapp.api.bodies import Field, request_id, text
+from webapp.api.describing import Sent, Upload, operation
+from webapp.api.schemas import Listed, Moment
+from webapp.api.shapes import ModelProblemShape, each, model_problem, moment, refused
 from webapp.auth.identity import current_actor
 from webapp.db import command_connection, reader
-from webapp.errors import problem
 from webapp.versions import version_or_404
 
 
+class DeployedShape(TypedDict):
+    """`unchanged`: identical to the latest version, so no new one was made."""
+
+    id: UUID
+    key: str
+    version: int
+    name: str
+    file: str
+    unchanged: bool
+    warnings: list[ModelProblemShape]
+
+
+class DeploymentShape(TypedDict):
+    """`deployment_id` is null when nothing was new."""
+
+    deployment_id: UUID | None
+    definitions: list[DeployedShape]
+    decisions: list[DeployedShape]
+    forms: list[DeployedShape]
+
+
+class DeletedVersionShape(TypedDict):
+    """`latest_version`: which is the newest now, if another one is."""
+
+    id: UUID
+    key: str
+    version: int
+    latest_version: int | None
+
+
+class DefinitionShape(TypedDict):
+    id: UUID
+    key: str
+    version: int
+    name: str
+    status: str
+    latest: bool
+    deployed_at: Moment
+
+
 @blueprint.post("/deployments")
-def create_deployment() -> Response:
-    """Multipart field `file`, one or more. 201, or 200 when every file was deployed before; 422 lists every problem."""
-    if request.mimetype != "multipart/form-data":
-        return problem(415, "unsupported_media_type", f"expected multipart/form-data, found {request.mimetype or 'no content type'}")
-    unknown = sorted({*request.files, *request.form} - {"file", "name", "csrf_token"})
-    if unknown:
-        named = [{"field": name, "message": "unknown field; expected file or name"} for name in unknown]
-        return problem(422, "invalid", f"unknown field: {', '.join(unknown)}", problems=named)
-    uploads = request.files.getlist("file")
-    if not uploads:
-        missing = [{"field": "file", "message": "expected at least one BPMN, DMN or form file, found none"}]
-        return problem(422, "invalid", "file: expected at least one BPMN, DMN or form file, found none", problems=missing)
-    texts = {
-        "name": request.form.get("name", ""),
-        **{f"file {place}": upload.filename or "" for place, upload in enumerate(uploads, start=1)},
-    }
-    if nul := [{"field": field, "message": "expected text without the character U+0000"} for field, text in texts.items() if "\0" in text]:
-        return problem(422, "invalid", f"{nul[0]['field']}: {nul[0]['message']}", problems=nul)
-    files = [(upload.filename or f"file {place}", upload.read()) for place, upload in enumerate(uploads, start=1)]
-    outcome = deploy(command_connection(), files, actor=current_actor(), name=request.form.get("name", "")[:255], request_id=request_id())
+@operation(
+    scope="deploy",
+    body=Upload("file", {"name": Field(text(empty=True), "", about="What to call it.")}, about="BPMN, DMN and form files, one or more."),
+    answers={201: DeploymentShape, 200: DeploymentShape},
+)
+def create_deployment(sent: Sent) -> Response:
+    """Deploy files, all or none.
+
+    201, or 200 when every file was deployed before; 422 lists every problem of every file.
+    """
+    outcome = deploy(command_connection(), sent["file"], actor=current_actor(), name=sent["name"], request_id=request_id())
     if isinstance(outcome, Rejected):
         return refused(outcome)
     response = jsonify(deployment_shape(outcome))
@@ -49,9 +82,17 @@ def create_deployment() -> Response:
 
 
 @blueprint.post("/process-definitions/<key>/versions/<int:version>/delete")
-def delete(key: str, version: int) -> Response:
-    """`{"reason"}`; 409 `definition_in_use` while instances of it run. Which version is the newest now, if another one is."""
-    sent = json_body(reason=Field(text(longest=500)))
+@operation(
+    scope="deploy",
+    body={"reason": Field(text(longest=500), example="It asked for the wrong form.")},
+    answers=DeletedVersionShape,
+    refusals=(Refusal.DEFINITION_IN_USE, Refusal.DEFINITION_DELETING),
+)
+def delete(key: str, version: int, sent: Sent) -> Response:
+    """Delete a version of a process by which no instance runs.
+
+    It stays there for the histories, with the status `deleting`.
+    """
     found = version_or_404(key, version)
     outcome = delete_version(command_connection(), found.id, actor=current_actor(), reason=sent["reason"], request_id=request_id())
     if isinstance(outcome, Rejected):
@@ -60,15 +101,15 @@ def delete(key: str, version: int) -> Response:
 
 
 @blueprint.get("/process-definitions")
-def list_definitions() -> Response:
-    """The latest version of each, for whoever may start them; with `key`, every version of one."""
-    asked = query(key=Field(text(), None))
+@operation(scope="read", query={"key": Field(text(), None, about="Every version of this one.")}, answers=Listed[DefinitionShape])
+def list_definitions(asked: Sent) -> Response:
+    """The latest version of each process, or every version of one."""
     with reading(reader()) as conn:
         found = api_definitions(conn, tenant_id=current_actor().tenant_id, **asked)
     return jsonify(items=each(found, definition_shape), next_cursor=None)
 
 
-def deployment_shape(deployed: Deployed) -> dict[str, Any]:
+def deployment_shape(deployed: Deployed) -> DeploymentShape:
     return {
         "deployment_id": deployed.deployment_id,
         "definitions": each(deployed.definitions, _deployed),
@@ -77,7 +118,7 @@ def deployment_shape(deployed: Deployed) -> dict[str, Any]:
     }
 
 
-def _deployed(one: DeployedDefinition | DeployedDecision | DeployedForm) -> dict[str, Any]:
+def _deployed(one: DeployedDefinition | DeployedDecision | DeployedForm) -> DeployedShape:
     return {
         "id": one.id,
         "key": one.key,
@@ -85,11 +126,11 @@ def _deployed(one: DeployedDefinition | DeployedDecision | DeployedForm) -> dict
         "name": one.name,
         "file": one.file,
         "unchanged": one.unchanged,
-        "warnings": each(one.warnings, a_problem),
+        "warnings": each(one.warnings, model_problem),
     }
 
 
-def definition_shape(found: ApiDefinition) -> dict[str, Any]:
+def definition_shape(found: ApiDefinition) -> DefinitionShape:
     return {
         "id": found.id,
         "key": found.key,

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any, TypedDict
 from uuid import UUID
 
 from flask import Response, abort, jsonify, url_for
 
 from engine.commands.cancel import cancel_instance
-from engine.commands.outcome import Rejected
+from engine.commands.outcome import Refusal, Rejected
 from engine.commands.start import start_instance
 from engine.core.lifecycle import INSTANCE
 from engine.queries.api import ApiInstance, InstanceListFilter, api_details, api_history, api_instance, api_instances
@@ -16,20 +16,91 @@ from engine.queries.instance import Event, SubscriptionRow, subscriptions
 from engine.queries.near_misses import NearMessage, near_of_waiting
 from engine.queries.rows import reading
 from webapp.api.blueprint import blueprint
-from webapp.api.bodies import Field, json_body, one_of, query, request_id, text, variables, whole
+from webapp.api.bodies import Field, one_of, request_id, text, variables, whole
+from webapp.api.describing import Sent, operation, paged
+from webapp.api.schemas import Items, Listed, Moment, words
 from webapp.api.shapes import listed, moment, refused
 from webapp.auth.identity import current_actor
 from webapp.db import command_connection, reader
 
 
+class InstanceShape(TypedDict):
+    id: UUID
+    root_id: UUID
+    parent_id: UUID | None
+    definition_key: str
+    version: int
+    status: Annotated[str, words(*INSTANCE)]
+    business_key: str | None
+    started_at: Moment
+    ended_at: Moment | None
+
+
+class TokenShape(TypedDict):
+    element_id: str
+    status: str
+
+
+class InstanceIncidentShape(TypedDict):
+    id: UUID
+    kind: str
+    element_id: str | None
+    message: str
+    created_at: Moment
+
+
+class InstanceDetailShape(InstanceShape):
+    """`variables`: of the process, by name; after the end as they were then. `called`: the instances that it called."""
+
+    variables: dict[str, Any]
+    tokens: list[TokenShape]
+    incidents: list[InstanceIncidentShape]
+    called: list[UUID]
+
+
+class EventShape(TypedDict):
+    id: int
+    at: Moment
+    kind: str
+    element_id: str | None
+    actor: str
+    item_id: UUID | None
+    data: dict[str, Any]
+
+
+class NearMessageShape(TypedDict):
+    """`says` is a sentence that tells what differs."""
+
+    reason: Annotated[str, words("key", "name", "expired")]
+    says: str
+    message_id: UUID
+    message_name: str
+    correlation_key: str
+    published_at: Moment
+    expires_at: Moment
+
+
+class WaitingShape(TypedDict):
+    element_id: str | None
+    message_name: str
+    correlation_key: str
+    since: Moment
+    near_misses: list[NearMessageShape]
+
+
 @blueprint.post("/process-definitions/<key>/start")
-def start(key: str) -> Response:
-    """201 with the new instance. `version` names one that is not the latest."""
-    sent = json_body(
-        variables=Field(variables, {}),
-        business_key=Field(text(nullable=True), None),
-        version=Field(whole(least=1, most=2**31 - 1, nullable=True), None),
-    )
+@operation(
+    scope="start",
+    body={
+        "variables": Field(variables, {}, example={"amount": 120.5}),
+        "business_key": Field(text(nullable=True), None, example="INV-2041"),
+        "version": Field(whole(least=1, most=2**31 - 1, nullable=True), None, about="One that is not the latest."),
+    },
+    answers={201: InstanceDetailShape},
+    refusals=(Refusal.DEFINITION_SUSPENDED, Refusal.DEFINITION_DELETING),
+)
+def start(key: str, sent: Sent) -> Response:
+    """Start an instance of a process."""
     outcome = start_instance(command_connection(), key, actor=current_actor(), request_id=request_id(), **sent)
     if isinstance(outcome, Rejected):
         return refused(outcome)
@@ -40,14 +111,18 @@ def start(key: str) -> Response:
 
 
 @blueprint.get("/process-instances")
-def list_instances() -> Response:
-    asked = query(
-        status=Field(one_of(*INSTANCE), ""),
-        process_definition_key=Field(text(), None),
-        business_key=Field(text(), None),
-        cursor=Field(text(), None),
-        limit=Field(whole(least=1, most=200), 50),
-    )
+@operation(
+    scope="read",
+    query={
+        "status": Field(one_of(*INSTANCE), ""),
+        "process_definition_key": Field(text(), None),
+        "business_key": Field(text(), None),
+        **paged(),
+    },
+    answers=Listed[InstanceShape],
+)
+def list_instances(asked: Sent) -> Response:
+    """The instances that you may see, newest first."""
     cursor, limit = asked.pop("cursor"), asked.pop("limit")
     with reading(reader()) as conn:
         page = api_instances(conn, current_actor(), InstanceListFilter(**asked), cursor=cursor, limit=limit)
@@ -55,13 +130,16 @@ def list_instances() -> Response:
 
 
 @blueprint.get("/process-instances/<uuid:instance_id>")
+@operation(scope="read", answers=InstanceDetailShape)
 def show_instance(instance_id: UUID) -> Response:
+    """One instance with what stands in it."""
     return answer_with(instance_id)
 
 
 @blueprint.get("/process-instances/<uuid:instance_id>/history")
-def history(instance_id: UUID) -> Response:
-    asked = query(cursor=Field(text(), None), limit=Field(whole(least=1, most=1000), 200))
+@operation(scope="read", query=paged(most=1000, usual=200), answers=Listed[EventShape])
+def history(instance_id: UUID, asked: Sent) -> Response:
+    """What happened in an instance, oldest first."""
     actor = current_actor()
     with reading(reader()) as conn:
         if api_instance(conn, actor, instance_id) is None:
@@ -71,9 +149,9 @@ def history(instance_id: UUID) -> Response:
 
 
 @blueprint.get("/process-instances/<uuid:instance_id>/near-misses")
+@operation(scope="read", answers=Items[WaitingShape])
 def near_misses_of_instance(instance_id: UUID) -> Response:
-    """Each message that it waits for, with the messages that nearly fit, the nearest first."""
-    query()
+    """Each message that an instance waits for, with the messages that nearly fit, the nearest first."""
     actor = current_actor()
     with reading(reader()) as conn:
         if api_instance(conn, actor, instance_id) is None:
@@ -84,8 +162,14 @@ def near_misses_of_instance(instance_id: UUID) -> Response:
 
 
 @blueprint.post("/process-instances/<uuid:instance_id>/cancel")
-def cancel(instance_id: UUID) -> Response:
-    sent = json_body(reason=Field(text(longest=1000, empty=True), ""))
+@operation(
+    scope="operate",
+    body={"reason": Field(text(longest=1000, empty=True), "", example="Ordered twice.")},
+    answers=InstanceDetailShape,
+    refusals=(Refusal.INSTANCE_ENDED, Refusal.ALREADY_CANCELLED, Refusal.INSTANCE_CANCELLING, Refusal.CALLED_INSTANCE),
+)
+def cancel(instance_id: UUID, sent: Sent) -> Response:
+    """Cancel an instance and all that it called."""
     outcome = cancel_instance(command_connection(), instance_id, actor=current_actor(), reason=sent["reason"], request_id=request_id())
     return refused(outcome) if isinstance(outcome, Rejected) else answer_with(instance_id)
 
@@ -108,7 +192,7 @@ def plain(stored: dict[str, Any]) -> dict[str, Any]:
     return {name: variable["value"] for name, variable in stored.items()}
 
 
-def instance_shape(found: ApiInstance) -> dict[str, Any]:
+def instance_shape(found: ApiInstance) -> InstanceShape:
     return {
         "id": found.id,
         "root_id": found.root_id,
@@ -122,7 +206,7 @@ def instance_shape(found: ApiInstance) -> dict[str, Any]:
     }
 
 
-def waiting_shape(waits: SubscriptionRow, near: tuple[NearMessage, ...]) -> dict[str, Any]:
+def waiting_shape(waits: SubscriptionRow, near: tuple[NearMessage, ...]) -> WaitingShape:
     return {
         "element_id": waits.element_id,
         "message_name": waits.message_name,
@@ -143,7 +227,7 @@ def waiting_shape(waits: SubscriptionRow, near: tuple[NearMessage, ...]) -> dict
     }
 
 
-def event_shape(event: Event) -> dict[str, Any]:
+def event_shape(event: Event) -> EventShape:
     return {
         "id": event.id,
         "at": moment(event.at),

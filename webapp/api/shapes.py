@@ -4,18 +4,43 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from datetime import datetime
-from typing import Any, TypeVar
+from typing import TypedDict, TypeVar, overload
 
 from flask import Response, jsonify
 
 from engine.bpmn.definition import Problem
-from engine.commands.outcome import FieldProblem, Rejected
+from engine.commands.outcome import FieldProblem, Refusal, Rejected
 from engine.queries.rows import Page
 from webapp.errors import problem
 
 T = TypeVar("T")
+Shape = TypeVar("Shape")
+
+CASE_OVER = (Refusal.INSTANCE_ENDED, Refusal.INSTANCE_SUSPENDED, Refusal.INSTANCE_CANCELLING)
+"""What any change of a case may be refused with."""
 
 
+class ModelProblemShape(TypedDict):
+    """What is wrong in a model, and where."""
+
+    file: str | None
+    element_id: str | None
+    line: int | None
+    what: str
+    why: str
+
+
+class FieldProblemShape(TypedDict):
+    """What is wrong in what was sent. `field` is empty for the body as a whole."""
+
+    field: str
+    message: str
+
+
+@overload
+def moment(at: datetime) -> str: ...
+@overload
+def moment(at: datetime | None) -> str | None: ...
 def moment(at: datetime | None) -> str | None:
     """RFC 3339 with the offset."""
     return at.isoformat() if at else None
@@ -34,17 +59,21 @@ def refused(rejected: Rejected) -> Response:
     )
 
 
-def a_problem(found: Problem | FieldProblem) -> dict[str, Any]:
+def a_problem(found: Problem | FieldProblem) -> ModelProblemShape | FieldProblemShape:
     match found:
         case FieldProblem():
             return {"field": found.field, "message": found.message}
         case Problem():
-            return {"file": found.file, "element_id": found.element_id, "line": found.line, "what": found.what, "why": found.why}
+            return model_problem(found)
 
 
-def listed(page: Page[T], shape: Callable[[T], dict[str, Any]]) -> Response:
+def model_problem(found: Problem) -> ModelProblemShape:
+    return {"file": found.file, "element_id": found.element_id, "line": found.line, "what": found.what, "why": found.why}
+
+
+def listed(page: Page[T], shape: Callable[[T], Shape]) -> Response:
     return jsonify(items=each(page.items, shape), next_cursor=page.next_cursor)
 
 
-def each(items: Iterable[T], shape: Callable[[T], dict[str, Any]]) -> list[dict[str, Any]]:
+def each(items: Iterable[T], shape: Callable[[T], Shape]) -> list[Shape]:
     return [shape(item) for item in items]

@@ -27,6 +27,7 @@ BLUEPRINTS = (
     "webapp.live",
     "webapp.operations.views",
     "webapp.api.views",
+    "webapp.engine_rest.views",
 )
 
 

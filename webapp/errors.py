@@ -1,4 +1,5 @@
-"""Every error as a calm page, or as problem+json under /api. Never a stack trace, never a driver's message."""
+"""Every error as a calm page, as problem+json under /api, or as Camunda's under /engine-rest. Never a stack trace, never a
+driver's message."""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ from sqlalchemy.exc import TimeoutError as PoolExhausted
 from werkzeug.exceptions import HTTPException
 
 from engine.ids import new_id
-from webapp.security import honest_but_stale, is_api
+from webapp.security import honest_but_stale, is_api, is_engine_rest
 
 log = logging.getLogger("baton.web")
 
@@ -55,14 +56,29 @@ def problem(status: int, reason: str, detail: str = "", **more: Any) -> Response
     return response
 
 
+def rest_exception(status: int, message: str) -> Response:
+    """The error of /engine-rest, as Camunda 7 has it. Its content type is `application/json`, and nothing more."""
+    response = jsonify(type="RestException", message=message, code=status)
+    response.status_code = status
+    return response
+
+
+def told(status: int, reason: str, detail: str = "", **more: Any) -> Response:
+    """An error in the shape of whoever asks."""
+    if is_engine_rest():
+        return rest_exception(status, detail or reason.replace("_", " "))
+    return problem(status, reason, detail, **more) if is_api() else error_page(status)
+
+
 def http_error(error: HTTPException) -> Any:
     """4xx and deliberate 5xx. An exception that already carries its response passes through."""
     if error.response is not None:
         return error.response
     status = error.code or 500
-    response = problem(status, REASONS.get(status, "error"), error.description or "") if is_api() else error_page(status)
-    if status == 405 and (allow := error.get_response().headers.get("Allow")):
-        response.headers["Allow"] = allow
+    response = told(status, REASONS.get(status, "error"), error.description or "")
+    for name in ("Allow", "Retry-After"):
+        if value := error.get_response().headers.get(name):
+            response.headers[name] = value
     return response
 
 
@@ -92,10 +108,7 @@ def database_error(error: Exception) -> Any:
 
 def unavailable(error: Exception) -> Any:
     log.warning("database_unavailable path=%s error=%s", request.path, type(error).__name__)
-    if is_api():
-        response = problem(503, "unavailable", "The database cannot be reached at the moment. Repeating the request is safe.")
-    else:
-        response = error_page(503)
+    response = told(503, "unavailable", "The database cannot be reached at the moment. Repeating the request is safe.")
     response.headers["Retry-After"] = "2"
     return response
 
@@ -103,9 +116,7 @@ def unavailable(error: Exception) -> Any:
 def bug(error: Exception) -> Any:
     reference = _reference()
     log.error("unexpected_error reference=%s path=%s", reference, request.path, exc_info=error)
-    if is_api():
-        return problem(500, "internal_error", f"Nothing was half done. Reference {reference}.", reference=reference)
-    return error_page(500)
+    return told(500, "internal_error", f"Nothing was half done. Reference {reference}.", reference=reference)
 
 
 def error_page(status: int, *, template: str | None = None, **context: Any) -> Response:

@@ -13,9 +13,10 @@ from urllib.parse import urlencode, urlsplit
 from flask import Flask, Response, abort, current_app, g, redirect, request, url_for
 from flask_wtf.csrf import CSRFError, CSRFProtect
 from itsdangerous import BadData, URLSafeTimedSerializer
+from werkzeug.exceptions import TooManyRequests
 
 from engine.config import Settings
-from webapp.auth import store
+from webapp.auth import basic, store
 from webapp.auth.identity import identity
 from webapp.db import reader
 
@@ -81,6 +82,15 @@ def is_api() -> bool:
     return request.path.startswith("/api/")
 
 
+def is_engine_rest() -> bool:
+    """Asked as Camunda 7 is asked (webapp/engine_rest): without cookies, and answered in its shape."""
+    return request.path.startswith("/engine-rest/")
+
+
+def is_program() -> bool:
+    return is_api() or is_engine_rest()
+
+
 def local_path(target: str | None, default: str) -> str:
     """`target` if it is a path of this site, else `default`: an address from outside never leads outside."""
     if not target or not target.startswith("/") or target.startswith("//") or "\\" in target:
@@ -125,16 +135,21 @@ def _identify() -> None:
     if (error := g.pop("session_error", None)) is not None:
         raise error
     scheme, _, token = request.headers.get("Authorization", "").partition(" ")
-    if not is_api() or scheme.lower() != "bearer":
-        return
-    g.identity = store.load_api_key(reader(), token.strip())
+    match scheme.lower():
+        case "bearer" if is_program():
+            g.identity = store.load_api_key(reader(), token.strip())
+        case "basic" if is_engine_rest():
+            try:
+                g.identity = basic.identify(token)
+            except basic.TooManyTries as paused:
+                raise TooManyRequests("Too many wrong tries.", retry_after=paused.seconds) from paused
 
 
 def _refuse_guests() -> Any:
     view: Any = current_app.view_functions.get(request.endpoint or "")
     if view is None or request.endpoint == "static" or getattr(view, "is_public", False) or identity() is not None:
         return None
-    if is_api():
+    if is_program():
         abort(401)
     if request.headers.get("HX-Request") == "true":
         return Response(status=401, headers={"HX-Redirect": _sign_in_url(_page_behind_htmx())})
@@ -151,7 +166,7 @@ def _refuse_forged() -> None:
     who = identity()
     if request.method in SAFE_METHODS or request.endpoint is None or (who is not None and who.by_key):
         return
-    if who is None and (is_api() or request.endpoint == "auth.sign_out"):
+    if who is None and (is_program() or request.endpoint == "auth.sign_out"):
         return  # no session to ride on: the API answers 401, and who is signed out already is sent to sign in
     try:
         csrf.protect()
@@ -163,7 +178,7 @@ def _refuse_nul() -> None:
     """No text of PostgreSQL holds U+0000: an address with one leads nowhere, and nobody typed a form with one."""
     if "\0" in request.path:
         abort(404)
-    if request.method in SAFE_METHODS or is_api():  # the API reads its bodies itself, under limits of its own
+    if request.method in SAFE_METHODS or is_program():  # they read their bodies themselves, under limits of their own
         return
     texts = [value for _, value in request.form.items(multi=True)]
     texts += [upload.filename or "" for _, upload in request.files.items(multi=True)]

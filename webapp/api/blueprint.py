@@ -27,6 +27,8 @@ def name_the_scheme(response: Response) -> Response:
     """A 401 says how to sign in (RFC 9110, section 11.6.1)."""
     if response.status_code == 401 and request.path.startswith("/api/"):
         response.headers["WWW-Authenticate"] = 'Bearer realm="baton"'
+    if response.status_code == 401 and request.path.startswith("/engine-rest/"):
+        response.headers["WWW-Authenticate"] = 'Basic realm="baton", Bearer realm="baton"'
     return response
 
 

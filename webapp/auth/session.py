@@ -20,7 +20,8 @@ from webapp.db import reader
 
 log = logging.getLogger("baton.web")
 
-UNIDENTIFIED = ("/static/", "/health/", "/metrics")  # paths that need nobody and must work without a database
+# Paths that need nobody and must work without a database, and those where no cookie is looked at.
+UNIDENTIFIED = ("/static/", "/health/", "/metrics", "/engine-rest/")
 
 
 class StoredSession(SecureCookieSession):

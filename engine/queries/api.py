@@ -11,8 +11,9 @@ from sqlalchemy import Connection
 
 from engine.commands.may import instance_visible, is_operator, may_params, task_visible
 from engine.commands.outcome import Actor
-from engine.core.lifecycle import INSTANCE, USER_TASK
+from engine.core.lifecycle import USER_TASK
 from engine.queries.instance import Event
+from engine.queries.instances import InstanceFilter, conditions
 from engine.queries.rows import Page, cursor_of, number_cursor, page_of, row, rows, time_cursor
 
 
@@ -128,9 +129,15 @@ class ApiDetails:
 
 @dataclass(frozen=True, slots=True)
 class InstanceListFilter:
+    """`business_key` as a whole; the rest as the page of operations filters (queries.instances)."""
+
     status: str = ""
     process_definition_key: str | None = None
     business_key: str | None = None
+    version: int | None = None
+    q: str = ""
+    incidents: bool = False
+    element_id: str = ""
 
 
 def api_instance(conn: Connection, actor: Actor, instance_id: UUID) -> ApiInstance | None:
@@ -150,11 +157,12 @@ def api_instances(
     conn: Connection, actor: Actor, wanted: InstanceListFilter, *, cursor: str | None = None, limit: int = 50
 ) -> Page[ApiInstance]:
     """One page of those that the actor may see, newest first. Raises BadCursor."""
-    where = [INSTANCE_VISIBLE]
-    if wanted.status in INSTANCE:
-        where.append(f"i.status = '{wanted.status}'")
-    if wanted.process_definition_key is not None:
-        where.append("d.key = :key")
+    same = InstanceFilter(
+        q=wanted.q, key=wanted.process_definition_key or "", version=wanted.version, status=wanted.status, incidents=wanted.incidents,
+        element_id=wanted.element_id,
+    )  # fmt: skip
+    narrowed, values = conditions(same)
+    where = [INSTANCE_VISIBLE, *narrowed]
     if wanted.business_key is not None:
         where.append("i.business_key = :business_key")
     after = time_cursor(cursor)
@@ -162,7 +170,7 @@ def api_instances(
         where.append("(i.started_at, i.id) < (:after_at, :after_id)")
     sql = f"SELECT {ONE} WHERE {' AND '.join(where)} ORDER BY i.started_at DESC, i.id DESC LIMIT :limit"
     params = {
-        **may_params(actor), "key": wanted.process_definition_key, "business_key": wanted.business_key,
+        **values, **may_params(actor), "tenant": actor.tenant_id, "business_key": wanted.business_key,
         "after_at": after and after[0], "after_id": after and after[1], "limit": limit + 1,
     }  # fmt: skip
     return page_of(rows(conn, ApiInstance, sql, params), limit=limit, position=lambda one: (one.started_at, one.id))

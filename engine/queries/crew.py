@@ -45,6 +45,11 @@ def workers(conn: Connection, *, stopped: bool = False, limit: int = 200) -> lis
     return rows(conn, WorkerRow, WORKERS, {"stopped": stopped, "limit": limit})
 
 
+def worker(conn: Connection, worker_id: UUID) -> WorkerRow | None:
+    """One start of a worker, as long as it is remembered."""
+    return row(conn, WorkerRow, f"{_WORKER} WHERE id = :id", {"id": worker_id})
+
+
 @dataclass(frozen=True, slots=True)
 class DeliveryRow:
     id: UUID
@@ -151,6 +156,11 @@ def stored_messages(
     return page_of(found, limit=limit, position=lambda message: (message.published_at, message.id))
 
 
+def stored_message(conn: Connection, message_id: UUID, *, tenant_id: str = "") -> StoredMessage | None:
+    """One of them, until somebody receives it or upkeep takes it away."""
+    return row(conn, StoredMessage, f"{_MESSAGE} AND id = :id", {"tenant": tenant_id, "id": message_id})
+
+
 @dataclass(frozen=True, slots=True)
 class ExpiredMessage:
     """One that nobody had in time. It is not used any more."""
@@ -163,9 +173,12 @@ class ExpiredMessage:
     expires_at: datetime
 
 
-def expired_messages(conn: Connection, *, tenant_id: str = "", q: str = "", limit: int = 20) -> list[ExpiredMessage]:
-    """Those of the last day, the last to expire first."""
-    return rows(conn, ExpiredMessage, EXPIRED, {"tenant": tenant_id, "q": q, "limit": limit})
+def expired_messages(
+    conn: Connection, *, tenant_id: str = "", q: str = "", cursor: str | None = None, limit: int = 20
+) -> Page[ExpiredMessage]:
+    """Those of the last day, the last to expire first. Raises BadCursor."""
+    found = rows(conn, ExpiredMessage, EXPIRED, _listed(tenant_id, q, cursor, limit))
+    return page_of(found, limit=limit, position=lambda message: (message.expires_at, message.id))
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,11 +204,13 @@ def _listed(tenant_id: str, q: str, cursor: str | None, limit: int) -> dict[str,
 
 _HELD = "status = 'leased' AND lease_owner = worker.id::text"
 
-WORKERS = f"""
+_WORKER = f"""
 SELECT id, host, pid, version, started_at, heartbeat_at, extract(epoch FROM baton_now() - heartbeat_at)::float AS age_seconds,
        last_acquired_at, slots, busy, kinds, draining, stopped_at, longest_gap,
        {capped(" UNION ALL ".join(f"SELECT 1 FROM {table} WHERE {_HELD}" for table in ("job", "external_task", "delivery")))} AS leases
-  FROM worker
+  FROM worker"""
+
+WORKERS = f"""{_WORKER}
  WHERE stopped_at IS NULL OR (:stopped AND stopped_at > baton_now() - interval '7 days')
  ORDER BY stopped_at IS NOT NULL, heartbeat_at, id LIMIT :limit
 """
@@ -231,11 +246,14 @@ SELECT s.id, s.kind, s.message_name, s.correlation_key, s.element_id, s.definiti
  ORDER BY s.created_at DESC, s.id DESC LIMIT :limit
 """
 
-MESSAGES = """
+_MESSAGE = """
 SELECT id, name, correlation_key, variables, published_by, published_at, expires_at,
        extract(epoch FROM expires_at - baton_now())::float AS left_seconds
   FROM message
  WHERE tenant_id = :tenant
+"""
+
+MESSAGES = f"""{_MESSAGE}
    AND (:q = '' OR strpos(lower(name), lower(:q)) > 0 OR strpos(lower(correlation_key), lower(:q)) > 0)
    AND (CAST(:after_at AS timestamptz) IS NULL OR (published_at, id) < (:after_at, :after_id))
  ORDER BY published_at DESC, id DESC LIMIT :limit
@@ -246,6 +264,7 @@ SELECT id, name, correlation_key, published_by, published_at, expires_at
   FROM message_expired
  WHERE tenant_id = :tenant
    AND (:q = '' OR strpos(lower(name), lower(:q)) > 0 OR strpos(lower(correlation_key), lower(:q)) > 0)
+   AND (CAST(:after_at AS timestamptz) IS NULL OR (expires_at, id) < (:after_at, :after_id))
  ORDER BY expires_at DESC, id DESC LIMIT :limit
 """
 

@@ -11,7 +11,7 @@ from uuid import UUID
 from sqlalchemy import Connection
 
 from engine.queries.processes import DEPLOYED, DeployedRow
-from engine.queries.rows import row, rows
+from engine.queries.rows import Page, cursor_of, number_cursor, row, rows
 from engine.text import sort_key
 
 
@@ -72,6 +72,17 @@ class Evaluation:
 def evaluations(conn: Connection, decision_id: UUID, *, tenant_id: str = "", limit: int = 20) -> list[Evaluation]:
     """The latest evaluations of a version, newest first."""
     return rows(conn, Evaluation, f"{EVALUATIONS} ORDER BY h.id DESC LIMIT :limit", _of(decision_id, tenant_id, limit=limit))
+
+
+def evaluation_page(
+    conn: Connection, decision_id: UUID, *, tenant_id: str = "", cursor: str | None = None, limit: int = 50
+) -> Page[Evaluation]:
+    """One page of all evaluations of a version that the history has, newest first. Raises BadCursor."""
+    before = number_cursor(cursor)
+    behind = "" if before is None else "AND h.id < :before"
+    params = _of(decision_id, tenant_id, limit=limit + 1, **({} if before is None else {"before": before}))
+    found = rows(conn, Evaluation, f"{EVALUATIONS} {behind} ORDER BY h.id DESC LIMIT :limit", params)
+    return Page(tuple(found[:limit]), cursor_of(found[limit - 1].id) if len(found) > limit else None)
 
 
 def evaluation(conn: Connection, decision_id: UUID, event_id: int, *, tenant_id: str = "") -> Evaluation | None:

@@ -51,7 +51,7 @@ def instances(
     conn: Connection, wanted: InstanceFilter, *, tenant_id: str = "", cursor: str | None = None, limit: int = PAGE
 ) -> Page[InstanceRow]:
     """One page of instances. Raises BadCursor."""
-    where, params = _where(wanted)
+    where, params = conditions(wanted)
     after = time_cursor(cursor)
     if after is not None:
         where.append("(i.started_at, i.id) < (:after_at, :after_id)")
@@ -63,12 +63,13 @@ def instances(
 
 def count_instances(conn: Connection, wanted: InstanceFilter, *, tenant_id: str = "", cap: int = 1_000) -> int:
     """How many there are in all, at most cap + 1."""
-    where, params = _where(wanted)
+    where, params = conditions(wanted)
     sql = COUNT.format(where=" AND ".join(["i.tenant_id = :tenant", *where]))
     return int(scalar(conn, sql, params | {"tenant": tenant_id, "cap": cap + 1}))
 
 
-def _where(wanted: InstanceFilter) -> tuple[list[str], dict[str, object]]:
+def conditions(wanted: InstanceFilter) -> tuple[list[str], dict[str, object]]:
+    """For lists of instances `i` with their definition `d`; takes :tenant besides."""
     where: list[str] = []
     params: dict[str, object] = {}
     if wanted.q:

@@ -91,7 +91,7 @@ def page_of(found: list[T], *, limit: int, position: Callable[[T], tuple[Any, ..
     return Page(tuple(kept), cursor_of(*position(kept[-1])))
 
 
-def cursor_of(at: datetime | int, id: UUID | None = None) -> str:
+def cursor_of(at: datetime | int, id: UUID | int | None = None) -> str:
     """An opaque place in a list: the sort value and the id that breaks ties."""
     value = at.isoformat() if isinstance(at, datetime) else at
     return base64.urlsafe_b64encode(json.dumps([value, str(id) if id else None]).encode()).decode().rstrip("=")
@@ -108,6 +108,20 @@ def time_cursor(text: str | None) -> tuple[datetime, UUID] | None:
         raise BadCursor(f"expected a time and an id, found {value!r}") from error
     if at.tzinfo is None:
         raise BadCursor(f"expected a time with a zone, found {value[0]!r}")
+    return at, id
+
+
+def record_cursor(text: str | None) -> tuple[datetime, int] | None:
+    """The place that `cursor_of(time, number)` named. Raises BadCursor for anything else."""
+    value = _decode(text)
+    if value is None:
+        return None
+    try:
+        at, id = datetime.fromisoformat(value[0]), int(value[1])
+    except (TypeError, ValueError) as error:
+        raise BadCursor(f"expected a time and a number, found {value!r}") from error
+    if at.tzinfo is None or not 0 < id < 2**63:
+        raise BadCursor(f"expected a time with a zone and a number, found {value!r}")
     return at, id
 
 

@@ -8,11 +8,16 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
-from engine.queries.rows import BadCursor, unpacked
+from sqlalchemy import Connection
+from sqlalchemy.exc import DataError
+
+from engine.queries.rows import BadCursor, Page, rows, unpacked
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +52,34 @@ def cursor(keys: Sequence[Key], place: Mapping[str, Any]) -> str:
     """The place of a row as one word for an address."""
     plain = json.dumps([_text(place[key.name]) for key in keys], ensure_ascii=False, separators=(",", ":"))
     return base64.urlsafe_b64encode(plain.encode()).decode().rstrip("=")
+
+
+def keyed_page(
+    conn: Connection,
+    row_type: type[T],
+    sql: str,
+    params: Mapping[str, Any],
+    *,
+    keys: Sequence[Key],
+    place: Callable[[T], Mapping[str, Any]],
+    after: str | None,
+    limit: int,
+) -> Page[T]:
+    """One page of `sql`, which holds `{behind}` as a condition and `{order}`, and takes :limit. `place`: a row's values of the keys.
+
+    Raises BadCursor: a cursor's values are cast by the server, and what it cannot cast was not made by this list.
+    """
+    behind, values = keyset(keys, after, descending=False)
+    statement = sql.format(behind=behind, order=order(keys, descending=False))
+    try:
+        found = rows(conn, row_type, statement, {**params, **values, "limit": limit + 1})
+    except DataError as error:
+        if after is None:
+            raise
+        raise BadCursor("expected a cursor of this list") from error
+    if len(found) <= limit:
+        return Page(tuple(found))
+    return Page(tuple(found[:limit]), cursor(keys, place(found[limit - 1])))
 
 
 def _down(key: Key, descending: bool, backward: bool) -> bool:

@@ -10,7 +10,7 @@ from uuid import UUID
 from sqlalchemy import Connection
 
 from engine.core.lifecycle import WORK as WORK_MAP
-from engine.queries.rows import PAGE, Page, capped, page_of, rows, scalar, time_cursor
+from engine.queries.rows import PAGE, Page, capped, page_of, record_cursor, rows, scalar, time_cursor
 
 JOB_KINDS = ("service", "timer", "start_timer", "message", "cancel", "continue", "throw", "signal", "hold")
 
@@ -82,6 +82,12 @@ def work_items(
     }  # fmt: skip
     found = rows(conn, WorkItem, sql, params)
     return page_of(found, limit=limit, position=lambda item: (item.created_at, item.id))
+
+
+def work_item(conn: Connection, work: str, item_id: UUID, *, tenant_id: str = "") -> WorkItem | None:
+    """One job or external task that is not over."""
+    sql = {"job": _JOBS, "external_task": _EXTERNAL}[work].format(where="w.id = :item AND w.tenant_id = :tenant")
+    return next(iter(rows(conn, WorkItem, sql, {"item": item_id, "tenant": tenant_id, "limit": 1})), None)
 
 
 def counts_by_status(conn: Connection, *, tenant_id: str = "", cap: int = 1_000) -> dict[str, int]:
@@ -173,6 +179,7 @@ def lease_counts(conn: Connection, *, tenant_id: str = "", cap: int = 1_000) -> 
 class LateCompletion:
     """A completion, failure or renewal that came after its lease was gone, and changed nothing."""
 
+    id: int
     at: datetime
     command: str
     item_id: UUID | None
@@ -180,9 +187,11 @@ class LateCompletion:
     detail: dict[str, Any]
 
 
-def late_completions(conn: Connection, *, tenant_id: str = "", limit: int = 20) -> list[LateCompletion]:
-    """The refused ones of the last 24 hours, newest first."""
-    return rows(conn, LateCompletion, LATE, {"tenant": tenant_id, "limit": limit})
+def late_completions(conn: Connection, *, tenant_id: str = "", cursor: str | None = None, limit: int = 20) -> Page[LateCompletion]:
+    """The refused ones of the last 24 hours, newest first. Raises BadCursor."""
+    after = record_cursor(cursor)
+    params = {"tenant": tenant_id, "limit": limit + 1, "after_at": after and after[0], "after_id": after and after[1]}
+    return page_of(rows(conn, LateCompletion, LATE, params), limit=limit, position=lambda late: (late.at, late.id))
 
 
 # ---- failed work
@@ -214,7 +223,7 @@ class FailedItem:
 
 def failed_items(
     conn: Connection, *, tenant_id: str = "", q: str = "", key: str = "", work: str = "", item_id: UUID | None = None,
-    instance_id: UUID | None = None, cursor: str | None = None, limit: int = 100,
+    incident_id: UUID | None = None, instance_id: UUID | None = None, cursor: str | None = None, limit: int = 100,
 ) -> Page[FailedItem]:  # fmt: skip
     """What waits for a person, newest first. `q`: part of the error, of the business key, or an element. Raises BadCursor."""
     after = time_cursor(cursor)
@@ -229,13 +238,15 @@ def failed_items(
         where.append(f"n.{work}_id IS NOT NULL")
     if item_id is not None:
         where.append(":item IN (n.job_id, n.external_task_id, n.delivery_id, n.token_id)")
+    if incident_id is not None:
+        where.append("n.id = :incident")
     if instance_id is not None:
         where.append("n.instance_id = :instance")
     if after is not None:
         where.append("(n.created_at, n.id) < (:after_at, :after_id)")
     params = {
-        "tenant": tenant_id, "q": q, "key": key, "item": item_id, "instance": instance_id, "limit": limit + 1,
-        "after_at": after and after[0], "after_id": after and after[1],
+        "tenant": tenant_id, "q": q, "key": key, "item": item_id, "incident": incident_id, "instance": instance_id,
+        "limit": limit + 1, "after_at": after and after[0], "after_id": after and after[1],
     }  # fmt: skip
     found = rows(conn, FailedItem, FAILED.format(where=" AND ".join(where)), params)
     return page_of(found, limit=limit, position=lambda item: (item.created_at, item.incident_id))
@@ -287,8 +298,9 @@ LEASE_COUNTS += " UNION ALL ".join(
 LEASE_COUNTS += ") AS held"
 
 LATE = """
-SELECT at, command, item_id, actor, detail FROM refusal
+SELECT id, at, command, item_id, actor, detail FROM refusal
  WHERE tenant_id = :tenant AND at > baton_now() - interval '24 hours' AND reason = 'lease_lost'
+   AND (CAST(:after_at AS timestamptz) IS NULL OR (at, id) < (:after_at, :after_id))
  ORDER BY at DESC, id DESC LIMIT :limit
 """
 

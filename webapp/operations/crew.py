@@ -117,7 +117,7 @@ def messages() -> str:
     with reading(reader()) as conn:
         waiting = open_subscriptions(conn, tenant_id=tenant, cursor=after(), q=wanted.get("q", ""))
         stored = stored_messages(conn, tenant_id=tenant, q=wanted.get("q", "")).items
-        expired = expired_messages(conn, tenant_id=tenant, q=wanted.get("q", ""))
+        expired = expired_messages(conn, tenant_id=tenant, q=wanted.get("q", "")).items
         lost = [
             Lost(row.name, row.correlation_key, row.left_seconds > 0, None if row.left_seconds > 0 else row.expires_at) for row in stored
         ]

@@ -64,7 +64,7 @@ def _context() -> dict[str, Any]:
         page = leased(conn, tenant_id=tenant, cursor=after(), **filters)
         counts = lease_counts(conn, tenant_id=tenant)
         crew = workers(conn)
-        late = late_completions(conn, tenant_id=tenant)
+        late = late_completions(conn, tenant_id=tenant).items
         past = item_history(conn, looked_at, tenant_id=tenant) if looked_at else []
     extra = {"release": str(chosen or ""), "item": str(looked_at or "")}
     return {

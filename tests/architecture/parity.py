@@ -1,0 +1,35 @@
+"""Commands that are not there by page, over the API or on the command line, each with the reason. Read by test_parity.py, both ways."""
+
+from __future__ import annotations
+
+WAYS = ("page", "api", "cli")
+
+_LEASED = "acquire_external_tasks complete_external_task fail_external_task throw_external_error renew_external_task release_external_task"
+_PEOPLE = "add_person change_person set_password disable_person add_api_key revoke_api_key"
+_SENT = "publish_message broadcast_signal"
+_NO_WORD_YET = """
+    assign broadcast_signal cancel_instance claim complete_task pause_work publish_message release_by_operator replay_delivery
+    resume_definition resume_instance retry_item skip_delivery suspend_definition suspend_instance take_next unclaim unpause_work
+"""
+_NO_ROUTE_YET = f"{_PEOPLE} release_by_operator replay_delivery skip_delivery take_next"
+
+
+def _each(names: str, reason: str, *ways: str) -> dict[tuple[str, str], str]:
+    return {(name, way): reason for name in names.split() for way in ways}
+
+
+NOT_THERE: dict[tuple[str, str], str] = {
+    **_each(_LEASED, "a worker's own doing, under a lease number that no person holds; people release, retry and cancel", "page", "cli"),
+    **_each(_SENT, "sent by other systems over the API; no page asks a person for the variables of a message yet", "page"),
+    **_each(_PEOPLE, "there is no page for people and keys yet: administrators use the command line", "page"),
+    **_each("replay_delivery", "the outbox's page retries what failed; sending again what arrived is not on it yet", "page"),
+    **_each(_NO_WORD_YET, "the command line does not have it yet", "cli"),
+    **_each(_NO_ROUTE_YET, "the API does not have it yet", "api"),
+}
+"""(command, way) -> why it is not there."""
+
+NOT_BY_WORKERS: dict[str, str] = {
+    "keep_drawing": "whoever first looks at a model without a drawing has it laid out and kept",
+    "take_turn": "called by `upkeep` in its own module, which the workers call",
+}
+"""Commands without an actor that the worker does not name."""

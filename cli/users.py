@@ -29,15 +29,27 @@ def user() -> None:
 @click.option("--display-name", required=True, help="What others read, e.g. 'Ada Moreno'.")
 @click.option("--role", type=click.Choice(ROLES), default="user", show_default=True)
 @click.option("--group", "groups", multiple=True, help="May be given several times.")
+@click.option("--service", is_flag=True, help="A service account: programs act as it by API keys, and nobody signs in as it.")
 @password_from_stdin
-def add(name: str, display_name: str, role: str, groups: tuple[str, ...], password_stdin: bool) -> None:
-    """Add a person."""
+def add(name: str, display_name: str, role: str, groups: tuple[str, ...], service: bool, password_stdin: bool) -> None:
+    """Add a person, or a service account."""
+    if service and password_stdin:
+        raise click.UsageError("expected --service or --password-stdin, found both: a service account has no password")
     with database() as conn:
-        hashed = rehash(_password(from_stdin=password_stdin))
-        outcome = add_person(conn, name, actor=SYSTEM, display_name=display_name, role=role, groups=groups, password_hash=hashed)
+        hashed = None if service else rehash(_password(from_stdin=password_stdin))
+        outcome = add_person(
+            conn,
+            name,
+            actor=SYSTEM,
+            display_name=display_name,
+            role=role,
+            groups=groups,
+            password_hash=hashed,
+            kind="service" if service else "person",
+        )
     if isinstance(outcome, Rejected):
         refused(outcome)
-    click.echo(f"{name} may sign in.")
+    click.echo(f"{name} is a service account; `baton key add {name}` makes it a key." if service else f"{name} may sign in.")
 
 
 @user.command("set-password")
@@ -88,8 +100,8 @@ def listed(as_json: bool) -> None:
     """Everybody, disabled people too."""
     with database() as conn:
         found = people(conn)
-    columns = {"username": "name", "display_name": "display name", "role": "role", "groups": "groups", "disabled_at": "disabled"}
-    show(found, columns, as_json=as_json)
+    columns = {"username": "name", "display_name": "display name", "kind": "kind", "role": "role", "groups": "groups"}
+    show(found, columns | {"disabled_at": "disabled"}, as_json=as_json)
 
 
 def _told(outcome: object, name: str, sentence: str) -> None:

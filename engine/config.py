@@ -215,7 +215,7 @@ class Settings:
     insecure_cookies: bool = variable(
         "BATON_INSECURE_COOKIES", False, _switch, "Production without TLS in front: leaves Secure off the cookies.", shown="off"
     )
-
+    key_max_days: int = variable("BATON_KEY_MAX_DAYS", 0, _whole(0, 3650), "How many days an API key may hold; 0: for ever, if so asked.")
     time_zone: str = variable("BATON_TIME_ZONE", "UTC", _time_zone, "The zone in which pages show and read times.")
     metrics_token: str | None = variable(
         "BATON_METRICS_TOKEN",

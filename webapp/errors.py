@@ -16,6 +16,7 @@ from sqlalchemy.exc import TimeoutError as PoolExhausted
 from werkzeug.exceptions import HTTPException
 
 from engine.ids import new_id
+from webapp.auth.scopes import MissingScope
 from webapp.security import honest_but_stale, is_api, is_engine_rest
 
 log = logging.getLogger("baton.web")
@@ -39,6 +40,7 @@ LOST = (psycopg.OperationalError, psycopg.InterfaceError)  # connection lost, se
 
 def init_app(app: Flask) -> None:
     app.register_error_handler(CSRFError, forged)
+    app.register_error_handler(MissingScope, beyond_scope)
     app.register_error_handler(HTTPException, http_error)
     app.register_error_handler(DBAPIError, database_error)
     app.register_error_handler(psycopg.Error, database_error)
@@ -79,6 +81,14 @@ def http_error(error: HTTPException) -> Any:
     for name in ("Allow", "Retry-After"):
         if value := error.get_response().headers.get(name):
             response.headers[name] = value
+    return response
+
+
+def beyond_scope(error: MissingScope) -> Any:
+    """An API key that is limited asked for more: which scope is missing, also as RFC 6750 says it."""
+    response = told(403, "missing_scope", error.description or "", scope=error.scope)
+    named = f', scope="{error.scope}"' if error.scope else ""
+    response.headers["WWW-Authenticate"] = f'Bearer realm="baton", error="insufficient_scope"{named}'
     return response
 
 

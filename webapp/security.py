@@ -1,7 +1,8 @@
 """What holds for every request: closed by default, CSRF on every change, one strict set of headers.
 
-Order: who is it; is the view open to guests; is the body of a kind that a foreign page cannot send unseen; is the CSRF
-token this session's; is it text that a database can hold. Only then does a view run. Nothing here knows tasks or processes.
+Order: who is it; is the view open to guests; is it within the scopes of the API key; is the body of a kind that a foreign page
+cannot send unseen; is the CSRF token this session's; is it text that a database can hold. Only then does a view run. Nothing
+here knows tasks or processes.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from werkzeug.exceptions import TooManyRequests
 from engine.config import Settings
 from webapp.auth import basic, store
 from webapp.auth.identity import identity
+from webapp.auth.scopes import check_scope
 from webapp.db import reader
 
 csrf = CSRFProtect()
@@ -66,6 +68,7 @@ def init_app(app: Flask, settings: Settings) -> None:
 
     app.before_request(_identify)
     app.before_request(_refuse_guests)
+    app.before_request(_refuse_beyond_scope)
     app.before_request(_refuse_foreign_bodies)
     app.before_request(_refuse_forged)
     app.before_request(_refuse_nul)
@@ -137,7 +140,7 @@ def _identify() -> None:
     scheme, _, token = request.headers.get("Authorization", "").partition(" ")
     match scheme.lower():
         case "bearer" if is_program():
-            g.identity = store.load_api_key(reader(), token.strip())
+            g.identity = store.load_api_key(reader(), token.strip(), address=request.remote_addr or "")
         case "basic" if is_engine_rest():
             try:
                 g.identity = basic.identify(token)
@@ -154,6 +157,13 @@ def _refuse_guests() -> Any:
     if request.headers.get("HX-Request") == "true":
         return Response(status=401, headers={"HX-Redirect": _sign_in_url(_page_behind_htmx())})
     return redirect(_sign_in_url(_way_back()), code=302 if request.method in SAFE_METHODS else 303)
+
+
+def _refuse_beyond_scope() -> None:
+    """An API key may be limited to some of what its person may."""
+    view = current_app.view_functions.get(request.endpoint or "")
+    if view is not None and (who := identity()) is not None:
+        check_scope(who, view, method=request.method, path=request.path)
 
 
 def _refuse_foreign_bodies() -> None:

@@ -307,6 +307,28 @@ class MessageKnown:
     first: MessagePublished
 
 
+@dataclass(frozen=True, slots=True)
+class PersonSaved:
+    person_id: UUID
+    username: str
+
+
+@dataclass(frozen=True, slots=True)
+class ApiKeyAdded:
+    """`token` is shown this once: a repeated request is answered without it. `ending`: what lists show of it."""
+
+    key_id: UUID
+    token: str
+    ending: str
+    expires_at: datetime | None = None
+    repeated: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ApiKeyRevoked:
+    key_id: UUID
+
+
 # ---- who asks, and under which lease
 
 

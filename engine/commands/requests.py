@@ -13,7 +13,7 @@ from __future__ import annotations
 import hashlib
 import json
 import types
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass, replace
 from datetime import datetime
 from enum import Enum
@@ -27,7 +27,7 @@ from psycopg import errors
 from engine.bpmn.definition import Problem
 from engine.commands import outcome as outcomes
 from engine.commands.outcome import Actor, Refusal, Rejected
-from engine.commands.transaction import Connection
+from engine.commands.transaction import Connection, transaction
 from engine.core.values import Variable
 from engine.frozen import dataclass
 
@@ -151,6 +151,21 @@ def record(conn: Connection, request: Request | None, outcome: Any) -> Any:
     if request is None or conn.execute(_INSERT, {**request.params(), "outcome": encode(outcome)}).fetchone() is not None:
         return outcome
     return recorded(conn, request) or outcome
+
+
+def once(conn: Connection, request: Request | None, write: Callable[[], Any]) -> Any:
+    """What `write` answers in a transaction of its own, or the answer of a repeat that came first.
+
+    `write` inserts the request row together with what it changes: a repeat undoes both.
+    """
+    try:
+        with transaction(conn):
+            return write()
+    except errors.UniqueViolation as error:
+        if not is_repeat(error):
+            raise
+    first = recorded(conn, request)
+    return first if first is not None else once(conn, request, write)  # cleared away between the two: judged afresh
 
 
 def is_repeat(error: errors.UniqueViolation) -> bool:

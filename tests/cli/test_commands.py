@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from datetime import date
 from pathlib import Path
 
 import pytest
@@ -135,6 +136,29 @@ def test_a_key_is_printed_once_on_a_line_of_its_own_and_revoked(run):
     assert token not in json.dumps(key)
     assert run("key", "revoke", key["id"]).exit_code == 0
     assert json.loads(run("key", "list", "--person", "ada", "--json").output)[0]["revoked_at"]
+
+
+def test_a_key_is_limited_holds_ninety_days_by_itself_and_is_found_by_its_text(run):
+    assert run("user", "add", "robot", "--display-name", "Robot", "--role", "operator", "--service").exit_code == 0
+    assert json.loads(run("user", "list", "--json").output)[0]["kind"] == "service"
+    made = json.loads(run("key", "add", "robot", "--name", "import", "--scope", "read", "--scope", "messages", "--json").stdout)
+    (key,) = json.loads(run("key", "list", "--json").output)
+    assert (key["scopes"], key["ending"]) == (["read", "messages"], made["key"][-4:])
+    assert (date.fromisoformat(key["expires_at"][:10]) - date.fromisoformat(key["created_at"][:10])).days == 90
+    found = run("key", "find", typed=f"{made['key']}\n")
+    assert found.output == f"{made['id']} of robot, 'import': active, never used\n"
+    assert "no key of this database" in run("key", "find", typed="baton_other\n").output
+    assert "begins with baton_" in run("key", "find", typed="secret\n").output
+    beyond = run("key", "add", "robot", "--name", "x", "--scope", "administer")
+    assert beyond.exit_code == 1 and "found administer" in beyond.output
+    assert "both" in run("key", "add", "robot", "--name", "x", "--days", "3", "--never-expires").output
+
+
+def test_a_key_holds_no_longer_than_the_house_allows(run, monkeypatch):
+    monkeypatch.setenv("BATON_KEY_MAX_DAYS", "30")
+    run("user", "add", "ada", "--display-name", "Ada", "--password-stdin", typed="secret-enough\n")
+    assert "expected 1 to 30 days, found no end" in run("key", "add", "ada", "--name", "x", "--never-expires").output
+    assert run("key", "add", "ada", "--name", "x").exit_code == 0
 
 
 def test_check_names_every_problem_with_its_place(tmp_path):

@@ -1,21 +1,15 @@
-"""People, passwords and API keys: administrators only, and what ends with them."""
+"""People and service accounts: administrators only, and what ends with them."""
 
 from __future__ import annotations
 
-from uuid import uuid4
+import pytest
+from psycopg import errors
 
-from engine.commands.outcome import SYSTEM, Actor, Refusal, Rejected
-from engine.commands.people import (
-    ApiKeyAdded,
-    PersonSaved,
-    add_api_key,
-    add_person,
-    change_person,
-    disable_person,
-    revoke_api_key,
-    set_password,
-)
-from engine.queries.people import api_keys, people
+from engine.commands.api_keys import add_api_key
+from engine.commands.outcome import SYSTEM, Actor, PersonSaved, Refusal, Rejected
+from engine.commands.people import add_person, change_person, disable_person, set_password
+from engine.db.session import connect
+from engine.queries.people import people
 
 
 def test_a_person_is_added_with_groups_and_listed_by_folded_name(committed_db):
@@ -52,7 +46,6 @@ def test_only_an_administrator_changes_people_and_keys(committed_db):
         set_password(committed_db, "ada", actor=olga, password_hash="x"),
         disable_person(committed_db, "ada", actor=olga),
         add_api_key(committed_db, "ada", actor=olga, name="x"),
-        revoke_api_key(committed_db, uuid4(), actor=olga),
     ]
     assert {refused.refusal for refused in refusals} == {Refusal.NOT_ALLOWED}
     assert committed_db.execute("SELECT count(*) FROM audit").fetchone() == (1,)
@@ -84,20 +77,60 @@ def test_a_change_leaves_alone_what_is_not_given(committed_db):
     assert (ada.display_name, ada.role, ada.groups) == ("Ada", "operator", ["b"])
 
 
-def test_an_api_key_is_shown_once_and_revoked_for_good(committed_db):
-    add_person(committed_db, "ada", actor=SYSTEM, display_name="Ada")
-    added = add_api_key(committed_db, "ada", actor=SYSTEM, name="nightly import", days=30)
-    assert isinstance(added, ApiKeyAdded)
-    assert added.token.encode() not in committed_db.execute("SELECT token_hash FROM api_key").fetchone()[0]
-    revoke_api_key(committed_db, added.key_id, actor=SYSTEM)
-    (key,) = api_keys(committed_db, username="ada")
-    revoked_at = key.revoked_at
-    assert revoked_at is not None
-    revoke_api_key(committed_db, added.key_id, actor=SYSTEM)
-    assert api_keys(committed_db)[0].revoked_at == revoked_at
+def test_a_service_account_has_groups_and_a_role_and_never_a_password(committed_db):
+    saved = add_person(committed_db, "robot", actor=SYSTEM, display_name="Robot", role="operator", groups=["office"], kind="service")
+    assert isinstance(saved, PersonSaved)
+    (robot,) = people(committed_db)
+    assert (robot.kind, robot.role, robot.groups, robot.may_sign_in) == ("service", "operator", ["office"], False)
+    with_one = add_person(committed_db, "other", actor=SYSTEM, display_name="Other", kind="service", password_hash="x")
+    later = set_password(committed_db, "robot", actor=SYSTEM, password_hash="x")
+    assert isinstance(with_one, Rejected) and isinstance(later, Rejected)
+    assert (with_one.problems[0].field, later.problems[0].field) == ("password", "password")
+    with pytest.raises(errors.CheckViolation):
+        committed_db.execute("UPDATE person SET password_hash = 'x'")
+
+
+def test_nobody_takes_their_own_role_away_or_shuts_themselves_out(committed_db):
+    add_person(committed_db, "root", actor=SYSTEM, display_name="Ro Ot", role="administrator")
+    root = Actor("root", role="administrator")
+    assert change_person(committed_db, "root", actor=root, role="user").problems[0].field == "role"
+    assert disable_person(committed_db, "root", actor=root).problems[0].field == "username"
+    assert isinstance(change_person(committed_db, "root", actor=root, role="administrator", display_name="Root"), PersonSaved)
+    (person,) = people(committed_db)
+    assert (person.display_name, person.role, person.disabled_at) == ("Root", "administrator", None)
+
+
+def test_the_name_under_which_baton_itself_is_recorded_is_nobody_s(committed_db):
+    assert add_person(committed_db, "engine", actor=SYSTEM, display_name="Engine").problems[0].field == "username"
+
+
+def test_R10_the_same_press_twice_has_one_effect_and_one_answer(committed_db):
+    def press() -> list[object]:
+        return [
+            add_person(committed_db, "ada", actor=SYSTEM, display_name="Ada", groups=["a"], request_id="1"),
+            change_person(committed_db, "ada", actor=SYSTEM, groups=["b"], request_id="2"),
+            disable_person(committed_db, "ada", actor=SYSTEM, request_id="3"),
+        ]
+
+    first = press()
+    assert press() == first
+    assert all(isinstance(outcome, PersonSaved) for outcome in first)
+    assert committed_db.execute("SELECT array_agg(action ORDER BY id) FROM audit").fetchone()[0] == [
+        "person_added",
+        "person_changed",
+        "person_disabled",
+    ]
+    # The same id with another payload is judged afresh.
+    assert isinstance(add_person(committed_db, "ada", actor=SYSTEM, display_name="Other", request_id="1"), Rejected)
+
+
+def test_records_say_by_which_program_they_came(committed_db, database_url):
+    with connect(database_url, application_name="baton-cli") as by_cli:
+        add_person(by_cli, "ada", actor=SYSTEM, display_name="Ada")
+    assert committed_db.execute("SELECT via FROM audit").fetchall() == [("baton-cli",)]
 
 
 def test_what_is_not_there_is_not_found(committed_db):
     assert set_password(committed_db, "nobody", actor=SYSTEM, password_hash="x").refusal is Refusal.NOT_FOUND
-    assert add_api_key(committed_db, "nobody", actor=SYSTEM, name="x").refusal is Refusal.NOT_FOUND
-    assert revoke_api_key(committed_db, uuid4(), actor=SYSTEM).refusal is Refusal.NOT_FOUND
+    assert change_person(committed_db, "nobody", actor=SYSTEM, role="user").refusal is Refusal.NOT_FOUND
+    assert disable_person(committed_db, "nobody", actor=SYSTEM).refusal is Refusal.NOT_FOUND

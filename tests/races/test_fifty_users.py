@@ -25,8 +25,8 @@ import psutil
 import psycopg
 import pytest
 
-from engine.commands.outcome import Actor
-from engine.commands.people import PersonSaved, add_person
+from engine.commands.outcome import Actor, PersonSaved
+from engine.commands.people import add_person
 from engine.db.session import make_engine
 from tests import rows
 from tests.cast import ROOT

@@ -9,10 +9,10 @@ from uuid import UUID
 
 import psycopg
 
+from engine.commands.api_keys import add_api_key
 from engine.commands.deploy import deploy
 from engine.commands.external_tasks import acquire_external_tasks, fail_external_task
-from engine.commands.outcome import Actor, Deployed, InstanceStarted, ItemFailed
-from engine.commands.people import ApiKeyAdded, add_api_key
+from engine.commands.outcome import Actor, ApiKeyAdded, Deployed, InstanceStarted, ItemFailed
 from engine.commands.start import start_instance
 from tests.web.conftest import Browser
 

@@ -18,13 +18,17 @@ View = TypeVar("View", bound=Callable[..., Any])
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """A person who is signed in, or whose API key was sent. `by_key`: no cookie was involved, so no CSRF is possible."""
+    """A person who is signed in, or whose API key was sent. `by_key`: no cookie was involved, so no CSRF is possible.
+
+    `scopes`: what the key is limited to; None for a session and for a key without scopes, which may what its person may.
+    """
 
     person_id: UUID
     actor: Actor
     theme: str
     now: datetime  # the database's clock when the request came
     by_key: bool = False
+    scopes: tuple[str, ...] | None = None
 
 
 def identity() -> Identity | None:

@@ -26,11 +26,18 @@ LOAD_SESSION = text(f"""
 """)  # noqa: S608  composed from the fixed fragments above
 
 LOAD_KEY = text(f"""
-    SELECT {PERSON}
+    SELECT {PERSON}, k.id AS key_id, k.scopes,
+      k.last_used_at IS NULL OR k.last_used_at < baton_now() - interval '1 minute' AS unnoted
     FROM api_key k JOIN person p ON p.id = k.person_id
     WHERE k.token_hash = :hash AND k.revoked_at IS NULL AND (k.expires_at IS NULL OR k.expires_at > baton_now())
       AND p.disabled_at IS NULL
 """)  # noqa: S608  composed from the fixed fragments above
+
+# Once a minute at most: a busy key must not write at each request. Of several that come together one writes.
+TOUCH_KEY = text("""
+    UPDATE api_key SET last_used_at = baton_clock(), last_used_from = :address
+    WHERE id = :key AND (last_used_at IS NULL OR last_used_at < baton_now() - interval '1 minute')
+""")
 
 # Every use moves the end, but never beyond 90 days from the sign-in.
 TOUCH_SESSION = text("""
@@ -46,7 +53,7 @@ OPEN_SESSION = text("""
 END_SESSION = text("DELETE FROM web_session WHERE token_hash = :hash")
 FIND_PERSON = text(f"""
     SELECT {PERSON}, p.password_hash FROM person p
-    WHERE p.tenant_id = :tenant AND p.username = :username AND p.disabled_at IS NULL
+    WHERE p.tenant_id = :tenant AND p.username = :username AND p.disabled_at IS NULL AND p.kind = 'person'
 """)  # noqa: S608  composed from the fixed fragments above
 SET_THEME = text("UPDATE person SET theme = :theme WHERE id = :person")
 SET_HASH = text("UPDATE person SET password_hash = :hash WHERE id = :person AND password_hash = :before")
@@ -83,9 +90,14 @@ def load_session(conn: Connection, token: str) -> StoredSession | None:
     return None if row is None else StoredSession(_identity(row), dict(row.data), bool(row.unseen))
 
 
-def load_api_key(conn: Connection, token: str) -> Identity | None:
+def load_api_key(conn: Connection, token: str, *, address: str) -> Identity | None:
+    """Whoever the key speaks for. That it was used, and from where, is noted within a minute."""
     row = conn.execute(LOAD_KEY, {"hash": hashed(token)}).one_or_none()
-    return None if row is None else _identity(row, by_key=True)
+    if row is None:
+        return None
+    if row.unnoted:
+        conn.execute(TOUCH_KEY, {"key": row.key_id, "address": address[:100]})
+    return replace(_identity(row), by_key=True, scopes=None if row.scopes is None else tuple(row.scopes))
 
 
 def touch_session(conn: Connection, token: str, *, seconds: float) -> None:
@@ -122,7 +134,7 @@ def replace_hash(conn: Connection, person_id: UUID, *, before: str, after: str) 
     conn.execute(SET_HASH, {"person": person_id, "before": before, "hash": after})
 
 
-def _identity(row: Row[Any], *, by_key: bool = False) -> Identity:
+def _identity(row: Row[Any]) -> Identity:
     actor = Actor(row.username, role=row.role, groups=frozenset(row.groups), display_name=row.display_name, tenant_id=row.tenant_id)
     now: datetime = row.now
-    return Identity(row.id, actor, row.theme, now, by_key)
+    return Identity(row.id, actor, row.theme, now)

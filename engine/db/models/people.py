@@ -21,7 +21,7 @@ from sqlalchemy import (
     Uuid,
     text,
 )
-from sqlalchemy.dialects.postgresql import JSONB
+from sqlalchemy.dialects.postgresql import ARRAY, JSONB
 from sqlalchemy.orm import Mapped, mapped_column
 
 from engine.db.models.base import Base
@@ -32,6 +32,8 @@ class Person(Base):
     __table_args__ = (
         CheckConstraint("role IN ('user', 'operator', 'administrator')", name="ck_person_role"),
         CheckConstraint("theme IN ('system', 'light', 'dark')", name="ck_person_theme"),
+        CheckConstraint("kind IN ('person', 'service')", name="ck_person_kind"),
+        CheckConstraint("kind <> 'service' OR password_hash IS NULL", name="ck_person_service_has_no_password"),
         PrimaryKeyConstraint("id", name="pk_person"),
         UniqueConstraint("tenant_id", "username", name="uq_person_username"),
     )
@@ -45,6 +47,7 @@ class Person(Base):
     theme: Mapped[str] = mapped_column(Text, server_default=text("'system'"))
     created_at: Mapped[datetime] = mapped_column(DateTime(timezone=True), server_default=text("baton_clock()"))
     disabled_at: Mapped[datetime | None] = mapped_column(DateTime(timezone=True))
+    kind: Mapped[str] = mapped_column(Text, server_default=text("'person'"))
 
 
 class PersonGroup(Base):
@@ -98,6 +101,11 @@ class ApiKey(Base):
         PrimaryKeyConstraint("id", name="pk_api_key"),
         UniqueConstraint("token_hash", name="uq_api_key_token"),
         Index("ix_api_key_person", "person_id"),
+        CheckConstraint(
+            "cardinality(scopes) > 0"
+            " AND scopes <@ ARRAY['read', 'tasks', 'start', 'messages', 'external_tasks', 'deploy', 'operate', 'administer']",
+            name="ck_api_key_scopes",
+        ),
     )
     id: Mapped[UUID] = mapped_column(Uuid)
     tenant_id: Mapped[str] = mapped_column(Text, server_default=text("''"))
@@ -108,3 +116,8 @@ class ApiKey(Base):
     expires_at: Mapped[datetime | None] = mapped_column(DateTime(timezone=True))
     revoked_at: Mapped[datetime | None] = mapped_column(DateTime(timezone=True))
     last_used_at: Mapped[datetime | None] = mapped_column(DateTime(timezone=True))
+    scopes: Mapped[list[str] | None] = mapped_column(ARRAY(Text))
+    ending: Mapped[str | None] = mapped_column(Text)
+    made_by: Mapped[str | None] = mapped_column(Text)
+    revoked_by: Mapped[str | None] = mapped_column(Text)
+    last_used_from: Mapped[str | None] = mapped_column(Text)

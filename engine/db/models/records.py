@@ -103,6 +103,7 @@ class Audit(Base):
     object_id: Mapped[str] = mapped_column(Text)
     reason: Mapped[str] = mapped_column(Text, server_default=text("''"))
     detail: Mapped[Any] = mapped_column(JSONB, server_default=text("'{}'"))
+    via: Mapped[str] = mapped_column(Text, server_default=text("current_setting('application_name')"))
 
 
 class History(Base):
@@ -126,4 +127,5 @@ class History(Base):
     item_id: Mapped[UUID | None] = mapped_column(Uuid)
     data: Mapped[Any] = mapped_column(JSONB, server_default=text("'{}'"))
     xid: Mapped[int] = mapped_column(Xid8, server_default=text("pg_current_xact_id()"))
+    via: Mapped[str] = mapped_column(Text, server_default=text("current_setting('application_name')"))
     __mapper_args__ = {"primary_key": [id, at]}

@@ -13,9 +13,10 @@ from typing import Any
 
 import psycopg
 
+from engine.commands.api_keys import add_api_key
 from engine.commands.deploy import deploy
 from engine.commands.outcome import SYSTEM, Deployed
-from engine.commands.people import add_api_key, add_person
+from engine.commands.people import add_person
 from engine.db.session import connect
 from tests.faults.load import Receiver, effects
 from tests.faults.storm import handlers, sabotage

@@ -16,6 +16,7 @@ from werkzeug.test import TestResponse
 
 from engine.config import Settings
 from engine.ids import new_id
+from tests.web.described import Comparison
 from webapp.app import create_app
 from webapp.db import db as flask_db
 
@@ -79,11 +80,14 @@ def settings(database_url: str) -> Settings:
 
 @pytest.fixture
 def app(settings: Settings) -> Iterator[Flask]:
+    """Whatever a test asks of the API is compared with its description."""
     app = create_app(settings)
+    compared = Comparison(app)
     yield app
     with app.app_context():
         for engine in flask_db.engines.values():
             engine.dispose()
+    assert compared.wrong == []
 
 
 @pytest.fixture

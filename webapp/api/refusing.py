@@ -1,0 +1,94 @@
+"""What every operation may be refused with, and the headers that go with requests and answers, for the description."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, NotRequired, TypedDict
+
+from werkzeug.routing import Rule
+
+from engine.commands.outcome import STATUS, Refusal
+from webapp.api.describing import Operation
+from webapp.api.schemas import Also, Moment
+from webapp.api.shapes import FieldProblemShape, ModelProblemShape
+
+
+class ProblemShape(TypedDict):
+    """A problem (RFC 9457). `reason` is for programs, `detail` for people. `by`, `by_name`, `at`: who was first, and when."""
+
+    type: str
+    status: int
+    reason: str
+    detail: str
+    by: NotRequired[str]
+    by_name: NotRequired[str]
+    at: NotRequired[Moment]
+    problems: NotRequired[list[FieldProblemShape | ModelProblemShape]]
+    reference: NotRequired[Annotated[str, Also({"description": "Names the lines of the log that tell more."})]]
+
+
+SAYS: Mapping[int, str] = {
+    400: "The request is not one, or its CSRF token is not this session's.",
+    401: "Nobody asks: neither a key nor a session.",
+    403: "You may not do this.",
+    404: "It is not there, or not yours to see; the two are never told apart.",
+    409: "The world moved on; nothing was changed.",
+    413: "Too large.",
+    415: "Not of the kind of body that is expected.",
+    422: "What was sent is wrong; `problems` names each field.",
+    500: "A bug. Nothing was half done.",
+    503: "The database cannot be reached at the moment; repeating is safe with an Idempotency-Key.",
+}
+
+PARAMETERS: dict[str, Any] = {
+    "IdempotencyKey": {
+        "name": "Idempotency-Key",
+        "in": "header",
+        "required": False,
+        "description": "The same key, path and body get the first answer, for a day.",
+        "schema": {"type": "string", "minLength": 1, "maxLength": 255, "pattern": "^[!-~]+$"},
+    },
+}
+HEADERS: dict[str, Any] = {
+    "Location": {"description": "Where the new one is.", "schema": {"type": "string"}},
+    "RetryAfter": {"description": "Seconds.", "schema": {"type": "integer", "minimum": 0}},
+    "WWWAuthenticate": {"description": "How to sign in.", "schema": {"type": "string"}},
+}
+
+
+def parameters_of(method: str, declared: Operation) -> list[dict[str, Any]]:
+    """The headers that an operation reads."""
+    return [{"$ref": "#/components/parameters/IdempotencyKey"}] if method != "GET" and declared.once else []
+
+
+def headers_of(method: str, status: int) -> dict[str, Any]:
+    """The headers of an answer."""
+    match status:
+        case 401:
+            return {"WWW-Authenticate": {"$ref": "#/components/headers/WWWAuthenticate"}}
+        case 503:
+            return {"Retry-After": {"$ref": "#/components/headers/RetryAfter"}}
+    return {}
+
+
+def refusals_of(rule: Rule, method: str, declared: Operation) -> dict[str, Any]:
+    """status -> its answer, with the reasons that it may give."""
+    reasons: dict[int, list[str]] = {400: ["bad_request", "csrf"], 401: ["not_signed_in"], 403: ["not_allowed"]}
+    reasons |= {422: ["invalid"], 500: ["internal_error"], 503: ["unavailable"]}
+    if rule.arguments:
+        reasons[404] = ["not_found"]
+    if method != "GET":
+        reasons |= {413: ["too_large"], 415: ["unsupported_media_type"], 422: ["invalid", "unsupported"]}
+    for refusal in declared.refusals:
+        status = STATUS.get(Refusal(refusal), 409)
+        if refusal.value not in reasons.setdefault(status, []):
+            reasons[status].append(refusal.value)
+    return {str(status): _problem(method, status, found) for status, found in reasons.items()}
+
+
+def _problem(method: str, status: int, reasons: list[str]) -> dict[str, Any]:
+    narrowed = {"properties": {"status": {"const": status}, "reason": {"enum": reasons}}}
+    schema = {"allOf": [{"$ref": "#/components/schemas/Problem"}, narrowed]}
+    example = {"type": "about:blank", "status": status, "reason": reasons[0], "detail": SAYS[status]}
+    content = {"application/problem+json": {"schema": schema, "example": example}}
+    return {"description": SAYS[status], "headers": headers_of(method, status), "content": content}

@@ -113,6 +113,10 @@ def _modules(text: str) -> tuple[str, ...]:
     return names
 
 
+def _names(text: str) -> tuple[str, ...]:
+    return tuple(name.strip() for name in text.split(",") if name.strip())
+
+
 def _by_name(text: str, value: Callable[[str], Any], expected: str) -> tuple[tuple[str, Any], ...]:
     found: dict[str, Any] = {}
     for part in text.split(","):
@@ -202,6 +206,12 @@ class Settings:
     )
     web_processes: int = variable("BATON_WEB_PROCESSES", 2, _whole(1, 64), "gunicorn processes of one `baton web`.")
     web_threads: int = variable("BATON_WEB_THREADS", 64, _whole(1, 512), "Threads of one gunicorn process; live streams use one each.")
+    long_polls: int = variable(
+        "BATON_LONG_POLLS",
+        500,
+        _whole(0, 10_000),
+        "Programs that may wait for external tasks at one gunicorn process; one person has half of them at most. Who finds no room polls.",
+    )
     pool_size: int = variable(
         "BATON_POOL_SIZE",
         8,
@@ -274,6 +284,13 @@ class Settings:
     )
     poll_seconds: float = variable("BATON_POLL_SECONDS", 1.0, _seconds(0.02, 60), "Longest pause between looks at an empty queue.")
     recovery_seconds: float = variable("BATON_RECOVERY_SECONDS", 5.0, _seconds(0.1, 600), "How often each worker looks for expired leases.")
+    forgiven_topics: tuple[str, ...] = variable(
+        "BATON_FORGIVEN_TOPICS",
+        (),
+        _names,
+        "Topics of external tasks, or `*` for all, whose expired locks spend no attempt, as in Camunda 7; the same for web and workers.",
+        shown="none: an expired lock spends one",
+    )
     heartbeat_seconds: float = variable("BATON_HEARTBEAT_SECONDS", 5.0, _seconds(0.2, 60), "How often a worker says that it lives.")
     upkeep_seconds: float = variable("BATON_UPKEEP_SECONDS", 60.0, _seconds(1, 86400), "How often expired rows are cleared away.")
     worker_listen: Address | None = variable(  # noqa: RUF009 - it returns a field

@@ -115,6 +115,7 @@ class Worker:
             heard=self._heard,
             heartbeat_seconds=settings.heartbeat_seconds,
             recovery_seconds=settings.recovery_seconds,
+            forgiven=settings.forgiven_topics,
         )
         branches = [pair for lane in self._lanes if not lane.deliveries for pair in lane.capabilities]
         self._upkeep = Upkeep(self._upkeep_database(), Kept(settings.request_seconds, branches), seconds=settings.upkeep_seconds)

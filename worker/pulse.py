@@ -10,7 +10,7 @@ import logging
 import random
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 from engine.commands.workers import Beat, beat
 from engine.db.acquire import recover_expired
@@ -34,9 +34,11 @@ class Pulse:
         heard: Callable[[int], None],
         heartbeat_seconds: float,
         recovery_seconds: float,
+        forgiven: Collection[str] = (),
     ) -> None:
         self._database, self._say, self._heard = database, say, heard
         self._heartbeat_seconds, self._recovery_seconds = heartbeat_seconds, recovery_seconds
+        self._forgiven = forgiven  # topics whose expired leases spend no attempt
         self._stopping = threading.Event()
         self.beaten_at = float("-inf")  # when a heartbeat arrived last (time.monotonic)
         self._thread = threading.Thread(target=self._run, name="pulse", daemon=True)
@@ -69,7 +71,7 @@ class Pulse:
 
     def recover(self) -> None:
         for _ in range(MOST_BATCHES):
-            recovered = recover_expired(self._database.connection(), limit=BATCH)
+            recovered = recover_expired(self._database.connection(), limit=BATCH, forgiven=self._forgiven)
             for item in recovered:
                 logger.warning(line(f"{item.kind}_recovered", item=item.item_id, lease_number=item.number, status=item.status))
             if len(recovered) < BATCH:

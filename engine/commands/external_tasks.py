@@ -13,6 +13,7 @@ from datetime import datetime
 from typing import Any, TypeVar
 from uuid import UUID
 
+import orjson
 import psycopg
 
 from engine.commands.jobs import Outcome, end_item, event_detail, fail_or_lost, throw_error, token_of
@@ -23,7 +24,7 @@ from engine.commands.requests import refuse, request_for
 from engine.commands.transaction import Connection, command
 from engine.core.snapshot import Completed
 from engine.core.values import accept
-from engine.db.acquire import EXTERNAL_TASK, acquire_external, renew_leases
+from engine.db.acquire import EXTERNAL_TASK, Acquired, acquire_external, renew_leases
 from engine.db.load import Loaded
 from engine.db.locks import WAIT_FOR_LEASE
 from engine.db.pauses import row_is_paused
@@ -55,6 +56,20 @@ class LeasedTask:
     priority: int
     created_at: datetime
     headers: Mapping[str, str]  # texts of the model: zeebe:taskHeaders, camunda:properties
+    types: Mapping[str, str]  # of the variables
+    inputs: frozenset[str]  # names of those that are the activity's own
+    token_id: UUID
+    definition_id: UUID
+    version_tag: str | None
+    last_error: str | None
+    error_detail: str | None
+    retries_set: bool
+
+    @property
+    def retries(self) -> int | None:
+        """How many attempts are left, the running one among them; None while nothing has failed and nobody has set them."""
+        told = self.retries_set or self.last_error is not None
+        return self.max_attempts - self.attempts + 1 if told else None
 
 
 @command
@@ -66,8 +81,11 @@ def acquire_external_tasks(
     topics: Sequence[str] | Mapping[str, float],
     limit: int = 10,
     lease_seconds: float = 60.0,
+    chosen: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> list[LeasedTask] | Rejected:
     """Lease free tasks of these topics to `worker_id`; a mapping gives a topic its own seconds.
+
+    `chosen`: topic -> which of its tasks (engine.db.acquire.CHOSEN); the others are for any.
 
     Locks: the tasks, SKIP LOCKED. Refuses: NOT_ALLOWED, INVALID.
     """
@@ -77,7 +95,12 @@ def acquire_external_tasks(
     problems = _acquisition_problems(worker_id, durations, limit)
     if problems:
         return Rejected(Refusal.INVALID, "; ".join(f"{p.field}: {p.message}" for p in problems), problems=problems)
-    leased = acquire_external(conn, tenant_id=actor.tenant_id, owner=worker_id, topics=durations, limit=limit)
+    wanted = {topic: orjson.dumps(which).decode() for topic, which in (chosen or {}).items()}
+    return given(conn, acquire_external(conn, tenant_id=actor.tenant_id, owner=worker_id, topics=durations, limit=limit, chosen=wanted))
+
+
+def given(conn: Connection, leased: Sequence[Acquired]) -> list[LeasedTask]:
+    """What a client is told of its new leases. What may not go on after all is handed back unspent, and left out."""
     if not leased:
         return []
     try:
@@ -85,12 +108,12 @@ def acquire_external_tasks(
     except psycopg.Error:
         # Nobody will hear of these leases (a timeout, say): back they go unspent, unless the connection is gone as well.
         for lease in leased if not conn.closed else ():
-            release_item(conn, Lease(lease.kind, lease.item_id, lease.number, worker_id), "engine")
+            release_item(conn, Lease(lease.kind, lease.item_id, lease.number, lease.owner), "engine")
         raise
     tasks = {row[0]: _task(row) for row in rows}
     for lease in leased:
         if lease.item_id not in tasks:  # held between the two statements goes back unspent; cancelled is gone
-            release_item(conn, Lease(lease.kind, lease.item_id, lease.number, worker_id), "engine")
+            release_item(conn, Lease(lease.kind, lease.item_id, lease.number, lease.owner), "engine")
     return [tasks[lease.item_id] for lease in leased if lease.item_id in tasks]
 
 
@@ -111,7 +134,7 @@ def complete_external_task(
     accepted, wrong = accept(variables)
     problems = tuple(FieldProblem(f"variables.{name}", text) for name, text in wrong)
     request = request_for(actor, request_id, "complete_external_task", task_id, [lease_number, variables])
-    lease = _lease(task_id, lease_number)
+    lease = lease_under(task_id, lease_number)
 
     def trigger(loaded: Loaded) -> Completed:
         return Completed(token_of(loaded), accepted, "external_task_completed", _detail(loaded, lease))
@@ -128,7 +151,7 @@ def complete_external_task(
             request=request,
         )
 
-    return _checked(conn, task_id, actor, end, problems)
+    return checked(conn, task_id, actor, end, problems)
 
 
 @command
@@ -139,11 +162,15 @@ def fail_external_task(
     actor: Actor,
     lease_number: int,
     error: str,
+    detail: str = "",
     retry_in: float | None = None,
     final: bool = False,
+    attempts_left: int | None = None,
     request_id: str | None = None,
 ) -> Outcome:
     """The work failed: try again after the retry policy's wait or `retry_in` seconds; after the last attempt, an incident.
+
+    `detail`: a stack trace, kept with the task and beside the incident. `attempts_left`: how many more there are, whatever there were.
 
     Locks: the task. Refuses: NOT_ALLOWED, NOT_FOUND, LEASE_LOST.
     """
@@ -152,14 +179,16 @@ def fail_external_task(
         return fail_or_lost(
             conn,
             "fail_external_task",
-            _lease(task_id, lease_number),
+            lease_under(task_id, lease_number),
             error=error,
+            detail=detail,
             retry_in=retry_in,
-            final=final,
+            final=final or (attempts_left is not None and attempts_left < 1),
             actor=actor.username,
+            attempts_left=None if attempts_left is None else max(0, attempts_left),
         )
 
-    return _checked(conn, task_id, actor, fail, look_first=True)
+    return checked(conn, task_id, actor, fail, look_first=True)
 
 
 @command
@@ -187,7 +216,7 @@ def throw_external_error(
         return throw_error(
             conn,
             "throw_external_error",
-            _lease(task_id, lease_number),
+            lease_under(task_id, lease_number),
             code=code,
             message=message,
             variables=given,
@@ -196,7 +225,7 @@ def throw_external_error(
             request=request,
         )
 
-    return _checked(conn, task_id, actor, throw, problems)
+    return checked(conn, task_id, actor, throw, problems)
 
 
 @command
@@ -212,7 +241,7 @@ def renew_external_task(
         problems = (FieldProblem("lease_seconds", f"expected more than 0 and at most {LONGEST_LEASE:.0f}, found {lease_seconds}"),)
 
     def move() -> Renewed | Rejected:
-        lease = _lease(task_id, lease_number)
+        lease = lease_under(task_id, lease_number)
         for _ in range(_LOOKS):
             extended = renew_leases(conn, EXTERNAL_TASK, [(task_id, lease_number, lease_seconds, None)])
             if extended.expires_at:
@@ -223,7 +252,7 @@ def renew_external_task(
             cursor_of(conn).execute(WAIT_FOR_LEASE, (task_id,))
         return _lost(conn, "renew_external_task", lease, actor)
 
-    return _checked(conn, task_id, actor, move, problems, look_first=True)
+    return checked(conn, task_id, actor, move, problems, look_first=True)
 
 
 @command
@@ -236,18 +265,18 @@ def release_external_task(
     """
 
     def hand_back() -> ItemReleased | Rejected:
-        lease = _lease(task_id, lease_number)
+        lease = lease_under(task_id, lease_number)
         if release_item(conn, lease, actor.username) or was_released(conn, lease):
             return ItemReleased(task_id)
         return _lost(conn, "release_external_task", lease, actor)
 
-    return _checked(conn, task_id, actor, hand_back, look_first=True)
+    return checked(conn, task_id, actor, hand_back, look_first=True)
 
 
 # ---- who may, and what is there
 
 
-def _checked(
+def checked(
     conn: Connection,
     task_id: UUID,
     actor: Actor,
@@ -262,16 +291,16 @@ def _checked(
     """
     if not may(actor, "work", "external_task"):
         return Rejected(Refusal.NOT_ALLOWED)
-    if (look_first or problems) and not _known(conn, task_id, actor):
+    if (look_first or problems) and not is_known(conn, task_id, actor):
         return Rejected(Refusal.NOT_FOUND)
     if problems:
         return Rejected(Refusal.INVALID, "; ".join(f"{p.field}: {p.message}" for p in problems), problems=problems, item_id=task_id)
     outcome = run()
     lost = isinstance(outcome, Rejected) and outcome.refusal is Refusal.LEASE_LOST
-    return Rejected(Refusal.NOT_FOUND) if lost and not _known(conn, task_id, actor) else outcome
+    return Rejected(Refusal.NOT_FOUND) if lost and not is_known(conn, task_id, actor) else outcome
 
 
-def _known(conn: Connection, task_id: UUID, actor: Actor) -> bool:
+def is_known(conn: Connection, task_id: UUID, actor: Actor) -> bool:
     """Whether there is, or was, such a task for this tenant."""
     row = cursor_of(conn).execute(_KNOWN, {"id": task_id, "tenant_id": actor.tenant_id}).fetchone()
     return row is not None and bool(row[0])
@@ -284,7 +313,7 @@ def _lost(conn: Connection, name: str, lease: Lease, actor: Actor) -> Rejected:
     return counted
 
 
-def _lease(task_id: UUID, number: int) -> Lease:
+def lease_under(task_id: UUID, number: int) -> Lease:
     return Lease("external_task", task_id, number, "")
 
 
@@ -311,9 +340,10 @@ def _acquisition_problems(worker_id: str, durations: Mapping[str, float], limit:
 # loops around it are left out (S37).
 _BATCH = f"""
 SELECT e.id, e.topic, e.element_id, e.instance_id, e.root_id, d.key, i.business_key,
-  (SELECT jsonb_object_agg(v.name, v.value ORDER BY array_position(s.path, v.scope_id)) FROM variable v WHERE v.scope_id = ANY (s.path)
-    AND NOT (pg_column_size(v.value) > 8192 AND v.name = ANY (of_loops.names))),
-  e.payload, e.lease_number, e.lease_expires_at, e.attempts, e.max_attempts, e.priority, e.created_at
+  (SELECT jsonb_object_agg(v.name, jsonb_build_array(v.type, v.value) ORDER BY array_position(s.path, v.scope_id)) FROM variable v
+    WHERE v.scope_id = ANY (s.path) AND NOT (pg_column_size(v.value) > 8192 AND v.name = ANY (of_loops.names))),
+  e.payload, e.lease_number, e.lease_expires_at, e.attempts, e.max_attempts, e.priority, e.created_at,
+  e.token_id, e.definition_id, d.version_tag, e.last_error, e.error_detail, e.retries_set
 FROM external_task e
 JOIN process_instance i ON i.id = e.instance_id
 JOIN process_definition d ON d.id = e.definition_id
@@ -332,6 +362,8 @@ _KNOWN = (
 
 
 def _task(row: Sequence[Any]) -> LeasedTask:
-    inputs = {name: given["value"] for name, given in row[8].get("inputs", {}).items()}
-    values = [*row[:7], {**(row[7] or {}), **inputs}, *row[9:], row[8].get("headers", {})]
+    inputs = {name: (carried["type"], carried["value"]) for name, carried in row[8].get("inputs", {}).items()}
+    seen = {**(row[7] or {}), **inputs}
+    variables, types = {name: value for name, (_, value) in seen.items()}, {name: kind for name, (kind, _) in seen.items()}
+    values = [*row[:7], variables, *row[9:15], row[8].get("headers", {}), types, frozenset(inputs), *row[15:]]
     return LeasedTask(*values)

@@ -32,25 +32,31 @@ _WAIT = (
     " ELSE split_part(l.retry, ',', least(l.attempts, cardinality(string_to_array(l.retry, ','))))::interval END"
 )
 _OVER = "(%(final)s OR l.attempts >= l.max_attempts)"
+# Whoever works on external tasks may say how many attempts are left, and keeps what it tells of the failure.
+_OVER_OUTSIDE = "(%(final)s OR (%(attempts_left)s::int IS NULL AND l.attempts >= l.max_attempts))"
+_LEFT = "coalesce(l.attempts + %(attempts_left)s::int, l.max_attempts)"
 
 
 def _statement(table: str, *, in_turn: bool = False) -> str:
     """`in_turn`: under the root's lock, which exclusive work needs that fails for good; else that is left alone, and told."""
     root = f"{ROOT_OF_ITEM.format(table=table)}, " if in_turn else ""
+    outside = table == "external_task"
+    over = _OVER_OUTSIDE if outside else _OVER
+    more = f", error_detail = %(detail)s, max_attempts = {_LEFT}" if outside else ""
     found = (FAILING_IN_TURN if in_turn else FAILING).format(table=table)
     exclusive = table in EXCLUSIVE
-    keeps = f" AND NOT (l.exclusive AND {_OVER})" if exclusive and not in_turn else ""
+    keeps = f" AND NOT (l.exclusive AND {over})" if exclusive and not in_turn else ""
     unlocked = found.replace("FROM (", f"FROM {table} l, (", 1)
     told = (
-        f" UNION ALL SELECT l.attempts, 'in turn', NULL, NULL, l.root_id {unlocked} AND l.exclusive AND {_OVER}"
+        f" UNION ALL SELECT l.attempts, 'in turn', NULL, NULL, l.root_id {unlocked} AND l.exclusive AND {over}"
         if exclusive and not in_turn
         else ""
     )
     return f"""
 WITH {root}leaf AS (
-  UPDATE {table} l SET status = CASE WHEN {_OVER} THEN 'failed' ELSE 'available' END,
-    available_at = CASE WHEN {_OVER} THEN l.available_at ELSE baton_clock() + {_WAIT} * (1 + random() * 0.1) END,
-    lease_owner = NULL, lease_expires_at = NULL, leased_at = NULL, level = l.priority, last_error = %(error)s
+  UPDATE {table} l SET status = CASE WHEN {over} THEN 'failed' ELSE 'available' END,
+    available_at = CASE WHEN {over} THEN l.available_at ELSE baton_clock() + {_WAIT} * (1 + random() * 0.1) END,
+    lease_owner = NULL, lease_expires_at = NULL, leased_at = NULL, level = l.priority, last_error = %(error)s{more}
   {found}{keeps}
   RETURNING l.*, before.owner, before.began_at, baton_clock() AS at
 ), opened AS (
@@ -88,10 +94,12 @@ def fail_item(
     final: bool = False,
     kind: str = "failed",
     actor: str = "engine",
+    attempts_left: int | None = None,
 ) -> ItemFailed | None:
     """End this attempt as a failure; None if the lease was lost, and then nothing changed.
 
     `retry_in`: seconds, instead of the retry policy. `kind`: of the incident (failed | uncaught_error | unsupported …).
+    `attempts_left`: of an external task, how many more it has from now on, whatever it had.
     """
     parameters = {
         "item_id": lease.item_id,
@@ -103,6 +111,7 @@ def fail_item(
         "kind": kind,
         "actor": actor,
         "incident_id": new_id(),
+        "attempts_left": attempts_left,
     }
     with commit_point(conn, "command.before_commit"):
         row = cursor_of(conn).execute(_FAIL[lease.kind], parameters).fetchone()

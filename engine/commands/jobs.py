@@ -219,9 +219,12 @@ def fail_or_lost(
     final: bool = False,
     kind: str = "failed",
     actor: str = SYSTEM.username,
+    attempts_left: int | None = None,
 ) -> Outcome:
     """Fail the item, or say that its lease was lost."""
-    failed = fail_item(conn, lease, error=error, detail=detail, retry_in=retry_in, final=final, kind=kind, actor=actor)
+    failed = fail_item(
+        conn, lease, error=error, detail=detail, retry_in=retry_in, final=final, kind=kind, actor=actor, attempts_left=attempts_left
+    )
     return failed or failed_before(conn, lease) or landed_or_lost(conn, name, lease, (), actor)
 
 
@@ -264,7 +267,7 @@ def event_detail(loaded: Loaded, lease: Lease) -> dict[str, Any]:
         "item_id": str(lease.item_id),
         "lease_number": lease.number,
         "attempt": loaded.leaf.detail["attempts"],
-        "owner": lease.owner,
+        "owner": lease.owner or loaded.leaf.detail.get("lease_owner", ""),
     }
 
 

@@ -109,15 +109,29 @@ def acquire_deliveries(
 
 
 def acquire_external(
-    conn: Connection, *, tenant_id: str, owner: str, topics: Mapping[str, float], limit: int, workers: int = 4
-) -> list[Acquired]:
-    """Lease at most `limit` external tasks to the client `owner`; `topics`: topic -> seconds of its lease."""
-    return _acquire(conn, EXTERNAL_TASK, owner, [(tenant_id, topic, s) for topic, s in sorted(topics.items())], limit, workers)
+    conn: Connection, *, tenant_id: str, owner: str, topics: Mapping[str, float], limit: int, workers: int = 4,
+    chosen: Mapping[str, str] | None = None,
+) -> list[Acquired]:  # fmt: skip
+    """Lease at most `limit` external tasks to the client `owner`; `topics`: topic -> seconds of its lease.
+
+    `chosen`: topic -> which of its tasks, as JSON (`CHOSEN`); what is not wanted is waded through.
+    """
+    branches = [(tenant_id, topic, s) for topic, s in sorted(topics.items())]
+    return _acquire(conn, EXTERNAL_TASK, owner, branches, limit, workers, [(chosen or {}).get(topic) for _, topic, _ in branches])
+
+
+def acquire_one_external(conn: Connection, item_id: UUID, *, tenant_id: str, owner: str, seconds: float) -> list[Acquired]:
+    """Lease this external task if it is free; whoever holds its row is left alone."""
+    params = {"item_id": item_id, "tenant_id": tenant_id, "owner": owner, "seconds": seconds}
+    with commit_point(conn, "acquire.before_commit"):
+        rows = cursor_of(conn).execute(_ACQUIRE_ONE, params).fetchall()
+    return [Acquired("external_task", row[0], row[1], owner, *row[2:]) for row in rows]
 
 
 def _acquire(
-    conn: Connection, work: Work, owner: str, branches: Sequence[tuple[str, str, float]], limit: int, workers: int
-) -> list[Acquired]:
+    conn: Connection, work: Work, owner: str, branches: Sequence[tuple[str, str, float]], limit: int, workers: int,
+    chosen: Sequence[str | None] = (),
+) -> list[Acquired]:  # fmt: skip
     if limit < 1 or not branches:
         return []
     params = {
@@ -128,9 +142,11 @@ def _acquire(
         "limit": limit,
         # Others may hold locks on that many rows in front of ours.
         "reach": limit * (workers + 1),
+        "chosen": list(chosen),
     }
+    statement = _ACQUIRE_CHOSEN if any(chosen) else _ACQUIRE[work.table]
     with commit_point(conn, "acquire.before_commit"):
-        rows = cursor_of(conn).execute(_ACQUIRE[work.table], params).fetchall()
+        rows = cursor_of(conn).execute(statement, params).fetchall()
     return [Acquired(work.table, row[0], row[1], owner, *row[2:]) for row in rows]
 
 
@@ -147,7 +163,19 @@ def _free(alias: str) -> str:
 _STILL_FREE = _free("j").replace("status =", 'status COLLATE "C" =')  # of a row that was found: as in the guards of locks.py
 
 
-def _acquire_sql(work: Work) -> str:
+# Which tasks of a topic a client wants: an object with any of these keys. Variables are those of the whole instance.
+CHOSEN = """(b.chosen IS NULL OR EXISTS (
+      SELECT FROM process_instance i JOIN process_definition d ON d.id = j.definition_id WHERE i.id = j.instance_id
+      AND (NOT b.chosen ? 'business_key' OR i.business_key = b.chosen->>'business_key')
+      AND (NOT b.chosen ? 'definition_ids' OR b.chosen->'definition_ids' ? d.id::text)
+      AND (NOT b.chosen ? 'definition_keys' OR b.chosen->'definition_keys' ? d.key)
+      AND (NOT b.chosen ? 'version_tag' OR d.version_tag = b.chosen->>'version_tag')
+      AND NOT EXISTS (SELECT FROM jsonb_each(b.chosen->'variables') AS w (name, value) WHERE NOT EXISTS (
+        SELECT FROM scope s JOIN variable v ON v.scope_id = s.id
+        WHERE s.instance_id = i.id AND s.parent_id IS NULL AND v.name = w.name AND v.value = w.value))))"""
+
+
+def _acquire_sql(work: Work, *, chosen: bool = False) -> str:
     kind, topic = {
         "job": ("j.kind", "j.topic"),
         "external_task": ("''", "j.topic"),
@@ -155,8 +183,9 @@ def _acquire_sql(work: Work) -> str:
     }[work.table]
     return f"""
 WITH branch AS MATERIALIZED (
-  SELECT c.a, c.b, c.seconds, l.level, coalesce(w.at, '-infinity') AS low
-  FROM unnest(%(a)s::text[], %(b)s::text[], %(seconds)s::float8[]) AS c (a, b, seconds)
+  SELECT c.a, c.b, c.seconds, l.level, coalesce(w.at, '-infinity') AS low{", c.chosen" if chosen else ""}
+  FROM unnest(%(a)s::text[], %(b)s::text[], %(seconds)s::float8[]{", %(chosen)s::jsonb[]" if chosen else ""})
+    AS c (a, b, seconds{", chosen" if chosen else ""})
   CROSS JOIN generate_series(0, {FRONT}) AS l (level)
   LEFT JOIN watermark w ON w.name = '{work.table} ' || c.a || ' ' || c.b
   WHERE NOT EXISTS (SELECT FROM pause p WHERE {work.pause})
@@ -165,7 +194,7 @@ WITH branch AS MATERIALIZED (
   FROM branch b CROSS JOIN LATERAL (
     SELECT j.id, j.ctid AS place, j.available_at - {HEAD_START} AS age
     FROM {work.table} j
-    WHERE {work.match} AND j.level = b.level AND {_free("j")} AND j.available_at >= b.low
+    WHERE {work.match} AND j.level = b.level AND {_free("j")} AND j.available_at >= b.low{f" AND {CHOSEN}" if chosen else ""}
     ORDER BY j.available_at, j.id LIMIT %(reach)s) f
   ORDER BY f.age, f.id LIMIT %(reach)s
 ), mine AS MATERIALIZED (
@@ -185,6 +214,19 @@ RETURNING j.id, j.lease_number, j.lease_expires_at, j.tenant_id, {kind}, {topic}
 
 
 _ACQUIRE = {table: _acquire_sql(work) for table, work in WORK.items()}
+_ACQUIRE_CHOSEN = _acquire_sql(EXTERNAL_TASK, chosen=True)
+_ACQUIRE_ONE = f"""
+WITH mine AS MATERIALIZED (
+  SELECT j.id FROM external_task j
+  WHERE j.id = %(item_id)s AND j.tenant_id = %(tenant_id)s AND {_STILL_FREE} AND j.attempts < j.max_attempts
+  FOR UPDATE OF j SKIP LOCKED
+)
+UPDATE external_task j SET status = 'leased', lease_owner = %(owner)s, lease_number = j.lease_number + 1, attempts = j.attempts + 1,
+  level = j.priority, leased_at = baton_clock(), lease_expires_at = baton_clock() + make_interval(secs => %(seconds)s::float8)
+FROM mine WHERE j.id = mine.id AND j.status = 'available'
+RETURNING j.id, j.lease_number, j.lease_expires_at, j.tenant_id, '', j.topic, j.instance_id, j.root_id, j.definition_id,
+  j.element_id, j.attempts, j.max_attempts, extract(epoch FROM j.lease_expires_at - baton_clock())::float8
+"""
 
 # The next open task that names the actor or a group of theirs (parameters of `may_params`).
 NEXT_TASK = (
@@ -262,14 +304,22 @@ class Recovered:
     status: str
 
 
-def recover_expired(conn: Connection, *, limit: int) -> list[Recovered]:
-    """Take back at most `limit` expired leases of each table; any replica may, none waits, one bad row stops no other."""
-    return [item for work in WORK.values() for item in _recover(conn, work, limit)]
+def recover_expired(conn: Connection, *, limit: int, forgiven: Collection[str] = ()) -> list[Recovered]:
+    """Take back at most `limit` expired leases of each table; any replica may, none waits, one bad row stops no other.
+
+    `forgiven`: topics of external tasks, or `*` for all, whose expired leases spend no attempt.
+    """
+    return [item for work in WORK.values() for item in _recover(conn, work, limit, forgiven)]
 
 
-def _recover(conn: Connection, work: Work, limit: int) -> list[Recovered]:
+def recover_one_external(conn: Connection, item_id: UUID, *, forgiven: Collection[str]) -> None:
+    """Take back the lease of this external task if it has expired, for whoever wants to have it now."""
+    _take_back(conn, EXTERNAL_TASK, 1, item_id, forgiven)
+
+
+def _recover(conn: Connection, work: Work, limit: int, forgiven: Collection[str]) -> list[Recovered]:
     try:
-        return _take_back(conn, work, limit, None)
+        return _take_back(conn, work, limit, None, forgiven)
     except psycopg.OperationalError:
         raise  # the connection, or the server: no row of ours is to blame
     except psycopg.Error:
@@ -277,7 +327,7 @@ def _recover(conn: Connection, work: Work, limit: int) -> list[Recovered]:
     recovered = []
     for item_id in _expired(conn, work):
         try:
-            recovered += _take_back(conn, work, 1, item_id)
+            recovered += _take_back(conn, work, 1, item_id, forgiven)
         except psycopg.OperationalError:
             raise
         except psycopg.Error:
@@ -287,22 +337,23 @@ def _recover(conn: Connection, work: Work, limit: int) -> list[Recovered]:
     return recovered
 
 
-def _take_back(conn: Connection, work: Work, limit: int, only: UUID | None) -> list[Recovered]:
-    params = {"limit": limit, "only": only, "incidents": [new_id() for _ in range(limit)]}
+def _take_back(conn: Connection, work: Work, limit: int, only: UUID | None, forgiven: Collection[str]) -> list[Recovered]:
+    params = {"limit": limit, "only": only, "incidents": [new_id() for _ in range(limit)], "forgiven": list(forgiven)}
     statement = (_RECOVER if only is None else _RECOVER_ONE)[work.table]
     with commit_point(conn, "recover.before_commit"):
         rows = cursor_of(conn).execute(statement, params).fetchall()
     recovered = [Recovered(work.table, *row[:3]) for row in rows if row[2] != "in turn"]
     for item_id in [row[0] for row in rows if row[2] == "in turn"]:
-        recovered += _take_back_in_turn(conn, work, item_id)
+        recovered += _take_back_in_turn(conn, work, item_id, forgiven)
     return recovered
 
 
-def _take_back_in_turn(conn: Connection, work: Work, item_id: UUID) -> list[Recovered]:
+def _take_back_in_turn(conn: Connection, work: Work, item_id: UUID, forgiven: Collection[str]) -> list[Recovered]:
     """Exclusive work that has lost its last attempt gives its turn up, under the root's lock. Somebody has that: at the next tick."""
     cursor = cursor_of(conn)
     with transaction(conn):
-        found = cursor.execute(_RECOVER_IN_TURN[work.table], {"item_id": item_id, "incidents": [new_id()]}).fetchall()
+        params = {"item_id": item_id, "incidents": [new_id()], "forgiven": list(forgiven)}
+        found = cursor.execute(_RECOVER_IN_TURN[work.table], params).fetchall()
         for row in found:
             cursor.execute(TURN, {"root_id": row[3]})
     return [Recovered(work.table, *row[:3]) for row in found]
@@ -326,6 +377,7 @@ _WHY_LOST = (
     " j.lease_number, j.attempts, j.max_attempts)"
 )
 _EXPIRED_ONE = "j.status = 'leased' AND j.lease_expires_at < baton_now()"
+_FORGIVEN = {"external_task": "ARRAY[j.topic, '*'] && %(forgiven)s::text[]"}
 
 
 def _recovery(work: Work, which: str, order: str = "") -> str:
@@ -335,7 +387,8 @@ def _recovery(work: Work, which: str, order: str = "") -> str:
         given_up = f"{which} AND {GIVES_UP.format(alias='j')}{order}"
         left = f" UNION ALL (SELECT j.id, j.lease_number, 'in turn', j.root_id FROM {table} j WHERE {given_up})"
     lost = f"SELECT {LOST} FROM {table} j WHERE {which}{keeps_turn(table)}{order} FOR UPDATE SKIP LOCKED"
-    return take_back_sql(table, lost, kind="recovered", actor="'engine'", why=_WHY_LOST, wait=_SPREAD, left=left)
+    return take_back_sql(table, lost, kind="recovered", actor="'engine'", why=_WHY_LOST, wait=_SPREAD, left=left,
+        forgiven=_FORGIVEN.get(table, "false"))  # fmt: skip
 
 
 _RECOVER = {
@@ -357,6 +410,7 @@ _RECOVER_IN_TURN = {
         why=_WHY_LOST,
         wait="interval '0'",
         root=f"{ROOT_OF_ITEM_IF_FREE.format(table=table)},\n",
+        forgiven=_FORGIVEN.get(table, "false"),
     )
     for table in EXCLUSIVE
 }

@@ -11,21 +11,26 @@ LOST = "j.id, j.lease_number, j.lease_owner AS owner, j.lease_expires_at AS expi
 
 
 def take_back_sql(
-    table: str, lost: str, *, kind: str, actor: str, why: str, wait: str, more: str = "", root: str = "", left: str = ""
-) -> str:
+    table: str, lost: str, *, kind: str, actor: str, why: str, wait: str, more: str = "", root: str = "", left: str = "",
+    forgiven: str = "false",
+) -> str:  # fmt: skip
     """A statement that takes leases from holders who may still be running: the attempt stays spent.
 
     `lost`: a query for (id, lease_number, owner, expired_at, began_at) that locks its rows; only those are updated, with
     status and lease number repeated. The last attempt is judged as when a handler fails: then the item rests as
     `failed`, beside one incident. `more`: further members that read from `back`. `root`: the lock under which a turn is given up.
-    `left`: a query for those that need it, and did not get it here.
+    `left`: a query for those that need it, and did not get it here. `forgiven`: of whom the attempt is given back, as one more to come.
     """
     t = table
+    over = "j.attempts >= j.max_attempts" if forgiven == "false" else f"j.attempts >= j.max_attempts AND NOT {forgiven}"
+    again = "" if forgiven == "false" else f", max_attempts = j.max_attempts + CASE WHEN {forgiven} THEN 1 ELSE 0 END"
+    if t == "external_task":
+        again += ", error_detail = NULL"  # it told of another failure
     return f"""
 WITH {root}lost AS MATERIALIZED ({lost}),
 numbered AS (SELECT lost.*, row_number() OVER () AS place, count(*) OVER () AS many FROM lost),
 back AS (
-  UPDATE {t} j SET status = CASE WHEN j.attempts >= j.max_attempts THEN 'failed' ELSE 'available' END,
+  UPDATE {t} j SET status = CASE WHEN {over} THEN 'failed' ELSE 'available' END{again},
     lease_owner = NULL, lease_expires_at = NULL, leased_at = NULL, level = {FRONT},
     available_at = baton_clock() + {wait}, last_error = {why}
   FROM numbered n WHERE j.id = n.id AND j.status = 'leased' AND j.lease_number = n.lease_number

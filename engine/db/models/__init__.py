@@ -11,7 +11,7 @@ from engine.db.models.people import ApiKey, LoginAttempt, Person, PersonGroup, W
 from engine.db.models.records import Audit, History, Incident, Refusal, Request
 from engine.db.models.tasks import InboxEntry, UserTask
 from engine.db.models.work import Delivery, ExternalTask, Job, TimerFiring
-from engine.db.models.workers import Pause, Suspension, Watermark, Worker
+from engine.db.models.workers import ExternalWorker, Pause, Suspension, Watermark, Worker
 
 __all__ = [
     "ApiKey",
@@ -23,6 +23,7 @@ __all__ = [
     "Deployment",
     "Drawing",
     "ExternalTask",
+    "ExternalWorker",
     "FormDefinition",
     "History",
     "InboxEntry",

@@ -158,6 +158,8 @@ class ExternalTask(Base):
     created_at: Mapped[datetime] = mapped_column(DateTime(timezone=True), server_default=text("baton_clock()"))
     ended_at: Mapped[datetime | None] = mapped_column(DateTime(timezone=True))
     exclusive: Mapped[bool] = mapped_column(Boolean, server_default=text("false"))
+    error_detail: Mapped[str | None] = mapped_column(Text)
+    retries_set: Mapped[bool] = mapped_column(Boolean, server_default=text("false"))
 
 
 class Delivery(Base):

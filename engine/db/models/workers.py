@@ -45,6 +45,21 @@ class Worker(Base):
     longest_gap: Mapped[float] = mapped_column(Double, server_default=text("0"))
 
 
+class ExternalWorker(Base):
+    """From where a program that acquires external tasks has asked under which name. Two addresses may be two programs of one name."""
+
+    __tablename__ = "external_worker"
+    __table_args__ = (
+        PrimaryKeyConstraint("tenant_id", "worker_id", "address", name="pk_external_worker"),
+        Index("ix_external_worker_seen", "last_seen_at"),
+    )
+    tenant_id: Mapped[str] = mapped_column(Text, server_default=text("''"))
+    worker_id: Mapped[str] = mapped_column(Text)
+    address: Mapped[str] = mapped_column(Text)
+    first_seen_at: Mapped[datetime] = mapped_column(DateTime(timezone=True), server_default=text("baton_clock()"))
+    last_seen_at: Mapped[datetime] = mapped_column(DateTime(timezone=True), server_default=text("baton_clock()"))
+
+
 class Pause(Base):
     __tablename__ = "pause"
     __table_args__ = (PrimaryKeyConstraint("tenant_id", "kind", "topic", name="pk_pause"),)

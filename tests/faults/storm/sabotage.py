@@ -131,7 +131,7 @@ def _recover_by_read_then_write() -> None:
     """Reads what has expired, waits until something of it has moved on, and writes over all of it."""
     from engine.db import acquire
 
-    def naive(conn: Connection, *, limit: int) -> list[Any]:
+    def naive(conn: Connection, *, limit: int, forgiven: Any = ()) -> list[Any]:
         for table in ("job", "external_task", "delivery"):
             read = conn.execute(_EXPIRED.format(table=table), (limit,)).fetchall()
             if read:

@@ -28,6 +28,19 @@ COMMANDS = {
     "simulate": ("cli.simulating", "simulate"),
     "start": ("cli.models", "start"),
     "delete": ("cli.models", "delete"),
+    "message": ("cli.messages", "message"),
+    "signal": ("cli.messages", "signal"),
+    "task": ("cli.tasks", "task"),
+    "instance": ("cli.instances", "instance"),
+    "definition": ("cli.resting", "definition"),
+    "jobs": ("cli.repairing", "jobs"),
+    "incidents": ("cli.repairing", "incidents"),
+    "retry": ("cli.repairing", "retry"),
+    "release": ("cli.repairing", "release"),
+    "delivery": ("cli.repairing", "delivery"),
+    "pause": ("cli.resting", "pause"),
+    "export": ("cli.archive", "export"),
+    "import": ("cli.archive", "import_"),
     "bpmn": ("cli.models", "bpmn"),
     "eval": ("cli.evaluate", "evaluate"),
     "corpus": ("cli.corpus", "corpus"),
@@ -35,6 +48,8 @@ COMMANDS = {
     "config": ("cli.database", "config"),
     "bench": ("cli.bench.commands", "bench"),
     "explain": ("cli.bench.commands", "explain"),
+    "completion": ("cli.completing", "completion"),
+    "commands": ("cli.reference", "commands"),
 }
 
 
@@ -63,7 +78,9 @@ def baton() -> None:
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run a command and exit with its code."""
     try:
-        code = baton.main(args=None if arguments is None else list(arguments), prog_name="baton", standalone_mode=False)
+        code = baton.main(
+            args=None if arguments is None else list(arguments), prog_name="baton", complete_var="_BATON_COMPLETE", standalone_mode=False
+        )
     except click.exceptions.Abort:
         _end(130, "interrupted")
     except click.ClickException as problem:
@@ -75,7 +92,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         _end(1, str(problem))
     except psycopg.OperationalError as problem:
         _end(1, f"the database does not answer: {str(problem).strip()}")
-    except psycopg.errors.UndefinedTable:
+    except (psycopg.errors.UndefinedTable, psycopg.errors.UndefinedColumn):
         _end(1, "this database is not migrated: run `baton migrate`")
     sys.exit(code if isinstance(code, int) else 0)
 

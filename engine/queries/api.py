@@ -222,7 +222,8 @@ SELECT coalesce((SELECT jsonb_object_agg(v.name, v.value) FROM scope AS s JOIN v
 """
 
 HISTORY = """
-SELECT h.id, h.at, h.kind, h.definition_id, h.element_id, h.actor, coalesce(person.display_name, h.actor) AS actor_name, h.item_id, h.data
+SELECT h.id, h.at, h.kind, h.definition_id, h.element_id, h.actor, coalesce(person.display_name, h.actor) AS actor_name,
+       coalesce(person.kind = 'service', false) AS by_service, h.via, h.item_id, h.data
   FROM history AS h LEFT JOIN person ON person.tenant_id = :tenant AND person.username = h.actor
  WHERE h.instance_id = :id AND h.tenant_id = :tenant AND h.id > :after
  ORDER BY h.id LIMIT :limit

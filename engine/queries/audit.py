@@ -15,12 +15,16 @@ from engine.queries.rows import Page, page_of, record_cursor, rows
 
 @dataclass(frozen=True, slots=True)
 class AuditRow:
-    """One deed. `object_kind` and `object_id` say to what; `detail` what the command found worth keeping."""
+    """One deed. `by_service`: of a service account; `via`: by which program. `object_kind` and `object_id` say to what;
+    `detail` what the command found worth keeping.
+    """
 
     id: int
     at: datetime
     actor: str
     actor_name: str
+    by_service: bool
+    via: str
     action: str
     object_kind: str
     object_id: str
@@ -62,7 +66,8 @@ def audit(conn: Connection, actor: Actor, wanted: AuditFilter, *, cursor: str | 
 
 
 AUDIT = """
-SELECT a.id, a.at, a.actor, coalesce(person.display_name, a.actor) AS actor_name, a.action, a.object_kind, a.object_id, a.reason, a.detail
+SELECT a.id, a.at, a.actor, coalesce(person.display_name, a.actor) AS actor_name,
+       coalesce(person.kind = 'service', false) AS by_service, a.via, a.action, a.object_kind, a.object_id, a.reason, a.detail
   FROM audit AS a LEFT JOIN person ON person.tenant_id = a.tenant_id AND person.username = a.actor
  WHERE {where} ORDER BY a.at DESC, a.id DESC LIMIT :limit
 """

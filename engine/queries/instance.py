@@ -163,6 +163,8 @@ class Called:
 
 @dataclass(frozen=True, slots=True)
 class Event:
+    """`by_service`: the actor is a service account. `via`: the program that wrote it, by the name of its connection."""
+
     id: int
     at: datetime
     kind: str
@@ -170,6 +172,8 @@ class Event:
     element_id: str | None
     actor: str
     actor_name: str
+    by_service: bool
+    via: str
     item_id: UUID | None
     data: dict[str, Any]
 
@@ -362,7 +366,8 @@ SELECT coalesce(data ->> 'flow_id', data ->> 'flow', element_id) AS id, count(*)
 """
 
 _EVENT = """
-SELECT h.id, h.at, h.kind, h.definition_id, h.element_id, h.actor, coalesce(person.display_name, h.actor) AS actor_name, h.item_id, h.data
+SELECT h.id, h.at, h.kind, h.definition_id, h.element_id, h.actor, coalesce(person.display_name, h.actor) AS actor_name,
+       coalesce(person.kind = 'service', false) AS by_service, h.via, h.item_id, h.data
   FROM history AS h LEFT JOIN person ON person.tenant_id = :tenant AND person.username = h.actor
 """
 

@@ -11,10 +11,13 @@ from uuid import UUID
 import psycopg
 from psycopg.rows import class_row
 
+from engine.commands.outcome import Actor
+
 PEOPLE = """
     SELECT p.id, p.username, p.display_name, p.role, p.created_at, p.disabled_at, p.password_hash IS NOT NULL AS may_sign_in, p.kind,
       ARRAY(SELECT group_key FROM person_group g WHERE g.person_id = p.id ORDER BY 1) AS groups
-    FROM person p WHERE p.tenant_id = %(tenant)s ORDER BY p.sort_key, p.username
+    FROM person p WHERE p.tenant_id = %(tenant)s AND (%(username)s::text IS NULL OR p.username = %(username)s)
+    ORDER BY p.sort_key, p.username
 """
 KEYS = """
     SELECT k.id, p.username, k.name, k.created_at, k.expires_at, k.revoked_at, k.last_used_at,
@@ -61,6 +64,14 @@ class ApiKeyRow:
     status: str
 
 
+def acting_as(conn: psycopg.Connection[Any], username: str, *, tenant_id: str = "") -> Actor | None:
+    """Somebody as they act: their role and groups as they are now; None for nobody of that name, or who is disabled."""
+    found = next((person for person in people(conn, tenant_id=tenant_id, username=username)), None)
+    if found is None or found.disabled_at is not None:
+        return None
+    return Actor(username, role=found.role, groups=frozenset(found.groups), display_name=found.display_name, tenant_id=tenant_id)
+
+
 def whose_key(conn: psycopg.Connection[Any], token: str, *, tenant_id: str = "") -> ApiKeyRow | None:
     """The key with this very text, whatever has become of it."""
     found = conn.execute("SELECT id FROM api_key WHERE tenant_id = %s AND token_hash = %s", (tenant_id, sha256(token.encode()).digest()))
@@ -68,9 +79,9 @@ def whose_key(conn: psycopg.Connection[Any], token: str, *, tenant_id: str = "")
     return None if row is None else next(key for key in api_keys(conn, tenant_id=tenant_id) if key.id == row[0])
 
 
-def people(conn: psycopg.Connection[Any], *, tenant_id: str = "") -> list[PersonRow]:
-    """Everybody, disabled ones too, by name."""
-    return conn.cursor(row_factory=class_row(PersonRow)).execute(PEOPLE, {"tenant": tenant_id}).fetchall()
+def people(conn: psycopg.Connection[Any], *, username: str | None = None, tenant_id: str = "") -> list[PersonRow]:
+    """Everybody, disabled ones too, by name; or the one who is called `username`."""
+    return conn.cursor(row_factory=class_row(PersonRow)).execute(PEOPLE, {"tenant": tenant_id, "username": username}).fetchall()
 
 
 def api_keys(conn: psycopg.Connection[Any], *, username: str | None = None, tenant_id: str = "") -> list[ApiKeyRow]:

@@ -8,10 +8,6 @@ _LEASED = "acquire_external_tasks complete_external_task fail_external_task thro
 _BY_NAME = "held_lease lock_external_task unlock_external_task set_retries set_priority"
 _PEOPLE = "add_person change_person set_password disable_person add_api_key revoke_api_key"
 _SENT = "publish_message broadcast_signal"
-_NO_WORD_YET = """
-    assign broadcast_signal cancel_instance claim complete_task pause_work publish_message release_by_operator replay_delivery
-    resume_definition resume_instance retry_item skip_delivery suspend_definition suspend_instance take_next unclaim unpause_work
-"""
 _NO_ROUTE_YET = f"{_PEOPLE} release_by_operator replay_delivery skip_delivery take_next"
 
 
@@ -25,7 +21,6 @@ NOT_THERE: dict[tuple[str, str], str] = {
     **_each(_SENT, "sent by other systems over the API; no page asks a person for the variables of a message yet", "page"),
     **_each(_PEOPLE, "there is no page for people and keys yet: administrators use the command line", "page"),
     **_each("replay_delivery", "the outbox's page retries what failed; sending again what arrived is not on it yet", "page"),
-    **_each(_NO_WORD_YET, "the command line does not have it yet", "cli"),
     **_each(_NO_ROUTE_YET, "the API does not have it yet", "api"),
 }
 """(command, way) -> why it is not there."""

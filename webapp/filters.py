@@ -57,6 +57,7 @@ def init_app(app: Flask) -> None:
         priority=priority,
         badge_kind=badge_kind,
         plain_time=plain_time,
+        to_the_second=to_the_second,
         ago_words=ago_words,
     )
     app.jinja_env.globals.update(new_request_id=lambda: str(new_id()), identity=identity, is_operator=is_operator, icon=icon, now=now)
@@ -103,6 +104,11 @@ def exact(at: datetime) -> str:
 def plain_time(at: datetime) -> str:
     local = at.astimezone(zone())
     return f"{local.day} {local:%b %Y, %H:%M}"
+
+
+def to_the_second(at: datetime) -> str:
+    """14:26:09"""
+    return f"{at.astimezone(zone()):%H:%M:%S}"
 
 
 def age(at: datetime, *, since: datetime | None = None) -> str:

@@ -16,6 +16,7 @@ import orjson
 
 from engine.core.values import Variable, typed
 from worker.handlers import BpmnError, Context, GiveUp, Handler, LeaseLost, LeaseView, RetryLater
+from worker.reports import Reporter, Tell
 
 LONGEST_ERROR, LONGEST_TRACE, FRAMES = 2_000, 8_000, 12
 LARGEST_RESULT = 4_000_000  # bytes of JSON
@@ -77,8 +78,9 @@ def from_pickle(text: bytes) -> Call:
 _PARTS = attrgetter(*(each.name for each in fields(Call)))
 
 
-def call(handler: Handler, work: Call, lease: LeaseView, settings: Any) -> Outcome:
+def call(handler: Handler, work: Call, lease: LeaseView, settings: Any, tell: Tell) -> Outcome:
     """Run the handler here and now. Never raises, whatever the handler does short of killing its process."""
+    reporter = Reporter(tell)
     try:
         context = Context(
             variables=work.variables,
@@ -92,6 +94,7 @@ def call(handler: Handler, work: Call, lease: LeaseView, settings: Any) -> Outco
             instance_id=work.instance_id,
             lease=lease,
             settings=settings,
+            reporter=reporter,
         )
         return Completed(_variables(handler.function(context), handler.name))
     except BpmnError as error:
@@ -104,6 +107,8 @@ def call(handler: Handler, work: Call, lease: LeaseView, settings: Any) -> Outco
         return Failed(str(reason), final=True)
     except BaseException as problem:  # SystemExit too: a handler that exits has failed, its process goes on
         return failed(problem)
+    finally:
+        reporter.end()
 
 
 def _threw(error: BpmnError, name: str) -> Outcome:
@@ -146,9 +151,16 @@ def to_json(outcome: Outcome) -> bytes:
     return text
 
 
-def from_json(text: bytes) -> Outcome:
-    """What `to_json` made."""
+def said_as_json(said: Mapping[str, Any]) -> bytes:
+    """What a handler says before its outcome, as the child sends it."""
+    return orjson.dumps({"said": said})
+
+
+def from_json(text: bytes) -> Outcome | Mapping[str, Any]:
+    """What `to_json` made, or, as a mapping, what a handler said before that."""
     document = orjson.loads(text)
+    if "said" in document:
+        return dict(document["said"])
     if "completed" in document:
         return Completed(_typed(document["completed"]))
     if "threw" in document:

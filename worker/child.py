@@ -12,9 +12,11 @@ import pickle
 import signal
 import socket
 import sys
+from collections.abc import Mapping
+from typing import Any
 
 from engine.config import ConfigurationError
-from worker.calling import Failed, call, from_pickle, to_json
+from worker.calling import Failed, call, from_pickle, said_as_json, to_json
 from worker.cell import LeaseCell
 from worker.handlers import load_handlers
 from worker.pipe import Pipe
@@ -36,13 +38,17 @@ def main(pipe: int, cell: int, parent: int) -> None:
         connection.send(str(problem).encode())
         return
     connection.send(READY)
+
+    def tell(said: Mapping[str, Any]) -> None:
+        connection.send(said_as_json(said))
+
     while True:
         try:
             work = from_pickle(connection.receive())
         except EOFError:
             return
         known = handlers.get(work.topic)
-        outcome = call(known, work, lease, settings) if known else Failed(f"handler {work.topic!r} is not known here")
+        outcome = call(known, work, lease, settings, tell) if known else Failed(f"handler {work.topic!r} is not known here")
         connection.send(to_json(outcome))
 
 

@@ -16,6 +16,7 @@ import socket
 import subprocess
 import sys
 import time
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
 
@@ -25,6 +26,7 @@ from worker.cell import LeaseCell, shared_file
 from worker.child import READY
 from worker.held import Held
 from worker.pipe import Pipe
+from worker.reports import Tell
 
 START_SECONDS = 60.0
 LOOK_SECONDS = 0.1  # how soon a lost lease or a deadline is noticed
@@ -47,11 +49,14 @@ class Children:
         for child in self._all:
             self._idle.put(child)
 
-    def run(self, call: Call, held: Held, *, seconds: float) -> Outcome:
-        """Run one handler in a child and wait for its outcome; never raises for anything that the handler does."""
+    def run(self, call: Call, held: Held, *, seconds: float, tell: Tell) -> Outcome:
+        """Run one handler in a child and wait for its outcome; never raises for anything that the handler does.
+
+        `tell` gets what the handler says meanwhile.
+        """
         child = self._idle.get()
         try:
-            return child.run(call, held, seconds=seconds)
+            return child.run(call, held, seconds=seconds, tell=tell)
         finally:
             self._idle.put(child)
 
@@ -70,7 +75,7 @@ class Child:
         self._pipe: Pipe | None = None
         self._cell = LeaseCell()
 
-    def run(self, call: Call, held: Held, *, seconds: float) -> Outcome:
+    def run(self, call: Call, held: Held, *, seconds: float, tell: Tell) -> Outcome:
         problem = self._ensure_started()
         if problem is not None:
             return Failed(problem)
@@ -78,16 +83,18 @@ class Child:
         held.share(self._cell)
         try:
             self._pipe.send(to_pickle(call))
-            return self._wait(self._pipe, held, seconds)
+            return self._wait(self._pipe, held, seconds, tell)
         except (EOFError, OSError):
             return Failed(f"the handler's process ended while it ran {call.topic}: {self._ending()}")
         finally:
             held.unshare()
 
-    def _wait(self, pipe: Pipe, held: Held, seconds: float) -> Outcome:
+    def _wait(self, pipe: Pipe, held: Held, seconds: float, tell: Tell) -> Outcome:
         end = time.monotonic() + seconds
         told_at: float | None = None
-        while not pipe.ready(LOOK_SECONDS):
+        while True:
+            if pipe.ready(LOOK_SECONDS) and (outcome := self._receive(pipe, tell)) is not None:
+                return outcome
             now = time.monotonic()
             if now >= end:
                 self.kill()
@@ -97,11 +104,18 @@ class Child:
                 if now >= told_at + STOP_SECONDS:
                     self.kill()
                     return Failed("the handler was told to stop and did not; it was killed", retry_in=0.0)
+
+    def _receive(self, pipe: Pipe, tell: Tell) -> Outcome | None:
+        """The outcome, or None for what the handler says before it."""
         try:
-            return from_json(pipe.receive(LARGEST_RESULT * 2))
+            received = from_json(pipe.receive(LARGEST_RESULT * 2))
+            if not isinstance(received, Mapping):
+                return received
+            tell(received)
         except (ValueError, KeyError, TypeError) as problem:
             self.kill()  # what else comes out of this pipe cannot be trusted
             return Failed(f"the handler's process answered something unreadable: {problem}")
+        return None
 
     def _ensure_started(self) -> str | None:
         """None, or why there is no process."""

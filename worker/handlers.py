@@ -65,6 +65,14 @@ class LeaseView(Protocol):
     def cancelled(self) -> bool: ...
 
 
+class ReporterView(Protocol):
+    """Where a handler's words go."""
+
+    def log(self, text: str, level: str = "info") -> None: ...
+
+    def progress(self, part: float, doing: str = "") -> None: ...
+
+
 @dataclass(frozen=True, slots=True)
 class Context:
     """One job as its handler sees it. Values have their Python types; a number with a fraction is a Decimal."""
@@ -79,6 +87,7 @@ class Context:
     instance_id: str
     lease: LeaseView
     settings: Any  # engine.config.Settings, without its secrets
+    reporter: ReporterView
     headers: Mapping[str, str] = field(default_factory=dict)  # texts of the model: zeebe:taskHeaders, camunda:properties
 
     @property
@@ -90,6 +99,17 @@ class Context:
     def seconds_left(self) -> float:
         """How long the lease still holds. The worker renews it while the handler runs."""
         return self.lease.deadline - time.monotonic()
+
+    def log(self, text: str, level: str = "info") -> None:
+        """Say something that stands on the page of this job a moment later: the first 200 lines, each up to 2,000 characters.
+
+        `level`: debug, info, warning or error; ValueError for another. What was said within half a second before a crash may be missing.
+        """
+        self.reporter.log(text, level)
+
+    def progress(self, part: float, doing: str = "") -> None:
+        """Say how far this attempt is, from 0 to 1, and what it does. The latest counts. Raises ValueError outside of that."""
+        self.reporter.progress(part, doing)
 
     def check(self) -> None:
         """Call this right before every effect on the outside. Raises LeaseLost when it must not happen any more."""

@@ -2,8 +2,9 @@
 
     run(settings)   blocks until SIGTERM or SIGINT, then drains
 
-Threads: `acquirer`, `renewals` and `pulse` (heartbeat, recovery), each on a connection of its own; upkeep's; and a thread
-for every slot, on a connection of its own once it reports. In all: the slots of all lanes (worker/lanes.py) + 5.
+Threads: `acquirer`, `renewals`, `pulse` (heartbeat, recovery) and `scribe` (what handlers say while they run), each on a connection of
+its own; upkeep's; and a thread for every slot, on a connection of its own once it reports. In all: the slots of all lanes
+(worker/lanes.py) + 5; the main thread has one before the scribe begins and after it ended.
 """
 
 from __future__ import annotations
@@ -38,6 +39,7 @@ from worker.lanes import plan, unknown
 from worker.pulse import Pulse
 from worker.renewals import Renewals
 from worker.runner import Item, Runner
+from worker.scribe import Scribe
 from worker.slots import Slots
 from worker.upkeep import Upkeep
 
@@ -98,7 +100,8 @@ class Worker:
         self._plans = plan(settings, self._handlers)
         self._children = Children(settings, count=sum(each.slots for each in self._plans if each.children))
         self._renewals = Renewals(self._renewal_database(), lease_seconds=settings.lease_seconds)
-        self._runner = Runner(settings, self._database, self._renewals, self._handlers, self._children)
+        self._scribe = Scribe(self._database)
+        self._runner = Runner(settings, self._database, self._renewals, self._handlers, self._children, self._scribe)
         self._lanes = self._make_lanes()
         self._acquirer = Acquirer(
             self._database,
@@ -153,7 +156,7 @@ class Worker:
         except psycopg.errors.UndefinedTable as problem:
             raise ConfigurationError(f"DATABASE_URL: expected a database that `baton migrate` was run on, found {problem}") from problem
         self._database.drop()  # this thread needs none until the end
-        for part in (self._renewals, self._pulse, self._upkeep, self._acquirer):
+        for part in (self._renewals, self._pulse, self._upkeep, self._scribe, self._acquirer):
             part.start()
         said = self._say()
         logger.info(line("worker_ready", worker=self.id, host=said.host, pid=said.pid, slots=said.slots, kinds=_kinds(self._handlers)))
@@ -176,6 +179,7 @@ class Worker:
         self._upkeep.stop()
         self._pulse.stop()
         self._renewals.stop()
+        self._scribe.stop()
         self._sign_off()
         self._abandoned.set()
         self._children.kill()

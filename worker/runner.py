@@ -10,6 +10,7 @@ import logging
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from engine.commands import deliveries, jobs, leases
@@ -32,6 +33,7 @@ from worker.handlers import Handler
 from worker.held import Held
 from worker.outbox import Delivered, send
 from worker.renewals import Renewals
+from worker.scribe import Scribe
 
 logger = logging.getLogger("baton.worker")
 
@@ -68,9 +70,15 @@ class Runner:
     """What a slot does with an item. Used by many threads at once."""
 
     def __init__(
-        self, settings: Settings, database: Database, renewals: Renewals, handlers: Mapping[str, Handler], children: Children
+        self,
+        settings: Settings,
+        database: Database,
+        renewals: Renewals,
+        handlers: Mapping[str, Handler],
+        children: Children,
+        scribe: Scribe,
     ) -> None:
-        self._settings, self._database, self._renewals = settings, database, renewals
+        self._settings, self._database, self._renewals, self._scribe = settings, database, renewals, scribe
         self._handlers, self._children = handlers, children
         self._deadlines = dict(settings.kind_deadlines)
 
@@ -174,12 +182,12 @@ class Runner:
     def _handle(self, item: Item, work: Work) -> Outcome:
         handler = self._handlers[work.topic]
         seconds = self._deadlines.get(work.topic) or handler.deadline_seconds or self._settings.job_deadline_seconds
-        what = _call(work)
+        what, tell = _call(work), partial(self._scribe.tell, item.row)
         if not handler.inline:
-            return self._children.run(what, item.held, seconds=seconds)
+            return self._children.run(what, item.held, seconds=seconds, tell=tell)
         # Nothing can kill a thread: past its deadline it is renewed no more, so that another worker gets the job.
         item.held.overdue_at = time.monotonic() + seconds
-        return call(handler, what, item.held, self._settings)
+        return call(handler, what, item.held, self._settings, tell)
 
     def _tell(self, conn: Connection, item: Item, outcome: Outcome) -> Any:
         match outcome:

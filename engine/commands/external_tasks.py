@@ -250,7 +250,7 @@ def renew_external_task(
                 break
             # Locked by a command that ends in a moment: wait for this one row, then look again.
             cursor_of(conn).execute(WAIT_FOR_LEASE, (task_id,))
-        return _lost(conn, "renew_external_task", lease, actor)
+        return lease_was_lost(conn, "renew_external_task", lease, actor)
 
     return checked(conn, task_id, actor, move, problems, look_first=True)
 
@@ -268,7 +268,7 @@ def release_external_task(
         lease = lease_under(task_id, lease_number)
         if release_item(conn, lease, actor.username) or was_released(conn, lease):
             return ItemReleased(task_id)
-        return _lost(conn, "release_external_task", lease, actor)
+        return lease_was_lost(conn, "release_external_task", lease, actor)
 
     return checked(conn, task_id, actor, hand_back, look_first=True)
 
@@ -306,7 +306,7 @@ def is_known(conn: Connection, task_id: UUID, actor: Actor) -> bool:
     return row is not None and bool(row[0])
 
 
-def _lost(conn: Connection, name: str, lease: Lease, actor: Actor) -> Rejected:
+def lease_was_lost(conn: Connection, name: str, lease: Lease, actor: Actor) -> Rejected:
     text = f"external task {lease.item_id}: expected leased under number {lease.number}, found it taken back, ended or given to another"
     rejected = Rejected(Refusal.LEASE_LOST, text, item_id=lease.item_id)
     counted: Rejected = refuse(conn, name, actor.username, actor.tenant_id, rejected)

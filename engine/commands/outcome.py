@@ -242,6 +242,14 @@ class Renewed:
 
 
 @dataclass(frozen=True, slots=True)
+class Reported:
+    """An attempt said `lines` more lines, of which the first of all are kept."""
+
+    item_id: UUID
+    lines: int
+
+
+@dataclass(frozen=True, slots=True)
 class DeployedDefinition:
     id: UUID
     key: str

@@ -83,6 +83,17 @@ def _receipts(conn: Connection, kept: Kept) -> int:
     ).rowcount
 
 
+def _reports(conn: Connection, kept: Kept) -> int:
+    # Lines first: without the row of its attempt a line is not shown.
+    return sum(
+        conn.execute(
+            f"DELETE FROM {table} WHERE ctid = ANY (ARRAY(SELECT ctid FROM {table}"
+            f" WHERE {at} < baton_now() - interval '30 days' ORDER BY {at} LIMIT {MOST_ROWS}))"
+        ).rowcount
+        for table, at in (("attempt_line", "at"), ("attempt_report", "reported_at"))
+    )
+
+
 def _partitions(conn: Connection, kept: Kept) -> int:
     # ATTACH waits for whoever reads the history in a long transaction; nobody shall queue up behind us meanwhile.
     conn.execute("SET LOCAL lock_timeout = '2s'")
@@ -145,6 +156,7 @@ CHORES = (
     Chore("alarms", 60, _alarms),
     Chore("message_receipts", 300, _receipts),
     Chore("expired_messages", 60, _delete("message_expired", "id", "expires_at < baton_now() - interval '1 day'")),
+    Chore("attempt_reports", 300, _reports),
 )
 
 _TURN = """

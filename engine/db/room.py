@@ -8,7 +8,7 @@ from typing import Any
 import psycopg
 
 WORKER_THREADS = 5
-"""Connections of a worker besides one for each slot: acquirer, renewals, pulse, upkeep, and the main thread at its start and end."""
+"""Connections of a worker besides one for each slot: acquirer, renewals, pulse, upkeep, scribe (before and after it, the main thread)."""
 
 
 def of_worker(*slots: int) -> int:

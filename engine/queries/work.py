@@ -50,7 +50,7 @@ class WorkItem:
 
 def work_items(
     conn: Connection, *, tenant_id: str = "", status: str = "", kind: str = "", topic: str = "", due: bool = False,
-    instance_id: UUID | None = None, cursor: str | None = None, limit: int = PAGE,
+    instance_id: UUID | None = None, item_id: UUID | None = None, cursor: str | None = None, limit: int = PAGE,
 ) -> Page[WorkItem]:  # fmt: skip
     """Jobs and external tasks, newest first. `kind`: a job's kind, or "external". Raises BadCursor.
 
@@ -67,6 +67,8 @@ def work_items(
         where.append("w.topic = :topic")
     if instance_id is not None:
         where.append("w.instance_id = :instance")
+    if item_id is not None:
+        where.append("w.id = :item")
     if after is not None:
         where.append("w.id < :after_id")
     condition = " AND ".join(where)
@@ -77,8 +79,8 @@ def work_items(
         branches.append(_EXTERNAL.format(where=condition))
     sql = f"SELECT * FROM ({' UNION ALL '.join(branches)}) AS item ORDER BY id DESC LIMIT :limit"
     params = {
-        "tenant": tenant_id, "kind": kind, "topic": topic, "instance": instance_id, "limit": limit + 1,
-        "after_id": after and after[1],
+        "tenant": tenant_id, "kind": kind, "topic": topic, "instance": instance_id, "item": item_id,
+        "limit": limit + 1, "after_id": after and after[1],
     }  # fmt: skip
     found = rows(conn, WorkItem, sql, params)
     return page_of(found, limit=limit, position=lambda item: (item.created_at, item.id))

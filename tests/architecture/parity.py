@@ -4,7 +4,10 @@ from __future__ import annotations
 
 WAYS = ("page", "api", "cli")
 
-_LEASED = "acquire_external_tasks complete_external_task fail_external_task throw_external_error renew_external_task release_external_task"
+_LEASED = """
+    acquire_external_tasks complete_external_task fail_external_task throw_external_error renew_external_task release_external_task
+    report_attempt
+"""
 _BY_NAME = "held_lease lock_external_task unlock_external_task set_retries set_priority"
 _PEOPLE = "add_person change_person set_password disable_person add_api_key revoke_api_key"
 _SENT = "publish_message broadcast_signal"

@@ -11,6 +11,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page, expect
 
+from engine.commands.attempt_log import Line, report_attempt
 from engine.commands.cancel import cancel_instance
 from engine.commands.external_tasks import acquire_external_tasks
 from engine.commands.pause import pause_work
@@ -34,7 +35,11 @@ def furnished(conn: psycopg.Connection[Any]) -> Any:
     here = started(conn, "order-fulfilment", business_key="ORD-1")
     failed_external_task(conn)
     started(conn, "shipping", business_key="ORD-3")
-    acquire_external_tasks(conn, actor=OLGA, worker_id="mint-02", topics=["ship"], limit=1, lease_seconds=60)
+    [task] = acquire_external_tasks(conn, actor=OLGA, worker_id="mint-02", topics=["ship"], limit=1, lease_seconds=60)
+    lines = [
+        Line(f"label {number} of 40: printed on a tray with a long name", "warning" if number % 7 == 0 else "info") for number in range(40)
+    ]
+    report_attempt(conn, task.id, actor=OLGA, lease_number=1, progress=0.4, doing="printing labels", lines=lines)
     definition = one(conn, "SELECT id FROM process_definition WHERE key = 'shipping'")
     made.delivery(definition, here, status="failed", attempts=8, last_error="503")
     made.delivery(definition, here, **made.lease(worker, seconds_left=-20))
@@ -74,7 +79,7 @@ def test_axe_finds_nothing_on_any_page_of_operations_and_none_overflows(
         "", "/processes", "/processes/order-fulfilment/1", "/instances", "/instances?q=zebra", f"/instances/{here}",
         f"/instances/{here}?cancel=1", f"/instances/{here}?suspend=1", f"/instances/{suspended}", "/processes/order-fulfilment/1?suspend=1",
         "/processes/shipping/1", "/pauses", "/jobs", "/leases", f"/leases?release={lease}&item={lease}", "/failed",
-        f"/failed/external_task/{item}", "/workers", "/outbox", "/messages", "/sign-ins", "/deploy",
+        f"/failed/external_task/{item}", "/workers", "/outbox", "/messages", "/sign-ins", "/deploy", f"/jobs/{lease}", f"/jobs/{item}",
         "/decisions", "/decisions?q=zebra", "/decisions/dish/1", "/decisions/season/1", f"/instances/{decided}",
     )  # fmt: skip
     for path in paths:

@@ -140,6 +140,7 @@ EXAMPLES: dict[str, Callable[[Conn], Sent]] = {
     "api.unclaim_task": a_task("unclaim"),
     "api.assign_task": a_task("assign", assignee="bo"),
     "api.complete": a_task("complete", variables={"approved": True}),
+    "api.report_external": a_lease("report", progress=0.5, lines=[{"text": "half"}]),
     "api.pause": a_pause,
     "api.unpause": a_pause_to_remove,
     "api.publish": a_message,

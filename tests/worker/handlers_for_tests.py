@@ -7,6 +7,7 @@ import re
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -37,6 +38,65 @@ def later(context: Context) -> None:
 @handler("test.gives_up")
 def gives_up(context: Context) -> None:
     raise GiveUp("the customer is gone")
+
+
+@handler("test.says")
+def says(context: Context) -> None:
+    for number in range(int(context.inputs["lines"])):
+        context.log(f"{number} {context.inputs['text']}", "warning")
+    for number in range(1_000):
+        context.progress(number / 1_000, "counting")
+    context.progress(1, "done")
+
+
+@handler("test.says_wrongly")
+def says_wrongly(context: Context) -> None:
+    if "progress" in context.inputs:
+        context.progress(context.inputs["progress"])
+    context.log("well", context.inputs["level"])
+
+
+LATER: list[threading.Thread] = []
+
+
+@handler("test.says_later")
+def says_later(context: Context) -> None:
+    returned = threading.Event()
+
+    def say() -> None:
+        returned.wait()
+        context.log("too late")
+        context.progress(0.5)
+
+    LATER.append(threading.Thread(target=say))
+    LATER[-1].start()
+    HAS_RETURNED.append(returned)
+
+
+HAS_RETURNED: list[threading.Event] = []
+
+
+@handler("test.hears_itself")
+def hears_itself(context: Context) -> None:
+    """The next job of the process: it lets the thread of the one before speak, and waits until it has."""
+    HAS_RETURNED.pop().set()
+    LATER.pop().join()
+
+
+@handler("test.says_and_waits")
+def says_and_waits(context: Context) -> None:
+    context.log("begun")
+    context.progress(0.25, "waiting")
+    while not Path(str(context.inputs["gate"])).exists():
+        time.sleep(0.01)
+    context.log("gone on", "debug")
+    raise LookupError("nothing on the shelf")
+
+
+@handler("test.says_inline", inline=True)
+def says_inline(context: Context) -> None:
+    context.log("inline")
+    raise LookupError("nothing on the shelf")
 
 
 @handler("test.exits")

@@ -25,10 +25,13 @@ from worker.children import Children
 from worker.held import Held
 
 HANDLERS = "tests.worker.handlers_for_tests"
+SAID: list[Any] = []
+"""What handlers said in the test that runs."""
 
 
 @pytest.fixture
 def children() -> Iterator[Children]:
+    SAID.clear()
     made = Children(Settings(handlers=(HANDLERS,), handler_processes=1))
     yield made
     made.kill()
@@ -43,7 +46,7 @@ def held(seconds: float = 60.0) -> Held:
 
 
 def run(children: Children, topic: str, *, seconds: float = 30.0, under: Held | None = None, **inputs: Any) -> Any:
-    return children.run(call(topic, **inputs), under or held(), seconds=seconds)
+    return children.run(call(topic, **inputs), under or held(), seconds=seconds, tell=SAID.append)
 
 
 def appears(path: Path, *, seconds: float = 20.0) -> str:
@@ -62,7 +65,7 @@ def ends(pid: int, *, seconds: float = 10.0) -> None:
 
 
 def test_values_keep_their_kind_there_and_back(children):
-    outcome = children.run(call("test.echo", variables={"price": Decimal("10.10"), "count": 33}), held(), seconds=30)
+    outcome = children.run(call("test.echo", variables={"price": Decimal("10.10"), "count": 33}), held(), seconds=30, tell=SAID.append)
     assert isinstance(outcome, Completed)
     assert outcome.variables["echo"] == Variable("json", {"price": 10.1, "count": 33})
     assert outcome.variables["key"] == Variable("string", "job-1")
@@ -167,12 +170,41 @@ def test_the_secrets_of_the_engine_do_not_reach_handlers(children, monkeypatch):
     assert seen["kept"].value == "theirs"
 
 
+def test_what_a_handler_says_arrives_before_its_outcome_and_is_bounded(children):
+    assert isinstance(run(children, "test.says", lines=250, text="x" * 3_000), Completed)
+    lines = [said for said in SAID if "log" in said]
+    assert (len(lines), len(lines[0]["log"]), lines[0]["level"]) == (200, 2_000, "warning")
+    assert lines[0]["log"].startswith("0 xxx")
+    assert {"more": 50} in SAID
+    progress = [said for said in SAID if "progress" in said]
+    assert progress[-1] == {"progress": 1.0, "doing": "done"}  # the last word is told, however soon it comes after another
+    assert len(progress) < 100  # of 1,000 that were said at once
+
+
+def test_what_a_handler_says_wrongly_is_its_own_failure_and_what_a_thread_says_afterwards_is_not_heard(children):
+    assert run(children, "test.says_wrongly", progress=2).error == "ValueError: progress: expected 0 to 1, found 2"
+    assert "level: expected one of debug, info, warning, error, found 'loud'" in run(children, "test.says_wrongly", level="loud").error
+    SAID.clear()
+    assert isinstance(run(children, "test.says_later"), Completed)
+    assert isinstance(run(children, "test.hears_itself"), Completed)
+    assert SAID == []
+
+
+def test_what_no_reporter_says_ends_the_child(children):
+    def refuses(said: Any) -> None:
+        raise ValueError(f"expected a report, found {said!r}")
+
+    outcome = children.run(call("test.says", lines=1, text="x"), held(), seconds=30, tell=refuses)
+    assert outcome.error.startswith("the handler's process answered something unreadable: expected a report")
+    assert isinstance(run(children, "test.echo"), Completed)
+
+
 PARENT = """
 import sys, threading, time
 from tests.worker.test_children import Children, HANDLERS, Settings, call, held
 children = Children(Settings(handlers=(HANDLERS,), handler_processes=2))
-threading.Thread(target=lambda: children.run(call("test.echo"), held(), seconds=60)).start()
-children.run(call("test.backtracks", seconds=600, log=sys.argv[1]), held(), seconds=600)
+threading.Thread(target=lambda: children.run(call("test.echo"), held(), seconds=60, tell=print)).start()
+children.run(call("test.backtracks", seconds=600, log=sys.argv[1]), held(), seconds=600, tell=print)
 """
 
 

@@ -37,7 +37,7 @@ def test_what_became_due_between_a_look_and_the_question_what_is_due_next_is_loo
     monkeypatch.setattr("worker.acquirer.seen", lambda conn: "as before")
     database, slot = Database(database_url, name="baton-test", stopping=threading.Event()), OneSlot()
     renewals = Renewals(database, lease_seconds=30)
-    runner = Runner(Settings(database_url=database_url), database, renewals, {}, None)  # type: ignore[arg-type]
+    runner = Runner(Settings(database_url=database_url), database, renewals, {}, None, None)  # type: ignore[arg-type]
     lane = Lane("handlers", slot, (("service", "test.fails"),))  # type: ignore[arg-type]
     acquirer = Acquirer(database, renewals, runner, [lane], owner="w", lease_seconds=30, poll_seconds=60)
     acquirer._seen, acquirer._due_asked_at = "as before", float("inf")  # it has only just asked

@@ -3,6 +3,7 @@
 Commands and acquisition use psycopg directly; models serve migrations and screens.
 """
 
+from engine.db.models.attempts import AttemptLine, AttemptReport
 from engine.db.models.base import Base
 from engine.db.models.cases import CompletedExecution, ProcessInstance, Scope, Token, Variable
 from engine.db.models.definitions import DecisionDefinition, Deployment, Drawing, FormDefinition, ProcessDefinition
@@ -15,6 +16,8 @@ from engine.db.models.workers import ExternalWorker, Pause, Suspension, Watermar
 
 __all__ = [
     "ApiKey",
+    "AttemptLine",
+    "AttemptReport",
     "Audit",
     "Base",
     "CompletedExecution",

@@ -19,7 +19,7 @@ _ID = "[^/]+"
 ENGINE_REST = (
     (READS, ".*", "read"),
     (("POST",), "(message|signal)", "messages"),
-    (("POST",), f"{_ID}(/count)?", "read"),  # a query whose filters are its body
+    (("POST",), f"(history/)?{_ID}(/count)?", "read"),  # a query whose filters are its body
     (("POST",), "external-task/fetchAndLock", "external_tasks"),
     (("POST",), f"external-task/{_ID}/(complete|failure|bpmnError|lock|extendLock|unlock)", "external_tasks"),
     (("POST",), f"process-definition/(key/{_ID}(/tenant-id/{_ID})?|{_ID})/(start|submit-form)", "start"),

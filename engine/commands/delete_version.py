@@ -22,6 +22,7 @@ from engine.commands.requests import WRITE_REQUEST, Request, encode, is_repeat, 
 from engine.commands.start_events import END_STARTS, WRITE_STARTS, UnusableStarts, read_starts, subscriptions_of, timers_of
 from engine.commands.step import answer
 from engine.commands.transaction import Connection, command, transaction
+from engine.core.effects import InvariantBroken
 from engine.db.definitions import DefinitionRefused, compiled
 from engine.db.locks import DELETION, KEYS
 from engine.db.session import cursor_of
@@ -89,7 +90,8 @@ def _delete(conn: Connection, definition_id: UUID, actor: Actor, reason: str, re
         }
         if request is not None:
             values.update(request.params(), outcome=encode(outcome))
-        cursor.execute(_DELETE[request is not None], values)
+        if cursor.execute(_DELETE[request is not None], values).fetchone() is None:
+            raise InvariantBroken(f"version {definition_id}: expected the status that was read under its lock, found another")
         messages = [row["id"] for row in restored.subscriptions if row["kind"] == "start"]
         if messages:
             cursor.execute(KEYS, {"subscription_ids": messages, "job_ids": [new_id() for _ in messages]})

@@ -80,7 +80,8 @@ def wait_along(conn: Connection, lease: Lease, *, instance_id: UUID | None = Non
     Under the lock of the root or the definition, which a resumption takes, too: it cannot pass by while this is written.
     """
     values = {"item_id": lease.item_id, "number": lease.number, "instance_id": instance_id, "definition_id": definition_id}
-    cursor_of(conn).execute(_WAIT, values)
+    if cursor_of(conn).execute(_WAIT, values).fetchone() is None:
+        raise InvariantBroken(f"job {lease.item_id}: expected leased under number {lease.number} still, found its lease lost")
     return ItemReleased(lease.item_id)
 
 
@@ -95,5 +96,5 @@ WITH leaf AS (
 INSERT INTO history (at, tenant_id, root_id, kind, element_id, actor, item_id, data)
 SELECT baton_clock(), tenant_id, root_id, 'job_released', element_id, 'engine', id,
   jsonb_build_object('lease_number', lease_number, 'attempt', attempts + 1, 'unstarted', false, 'because', 'suspended')
-FROM leaf
+FROM leaf RETURNING 1
 """

@@ -22,6 +22,7 @@ from engine.commands.step import answer
 from engine.commands.suspend import ATTEMPTS, with_last
 from engine.commands.transaction import Connection, command, transaction
 from engine.commands.whole_case import bad_reason
+from engine.core.effects import InvariantBroken
 from engine.db.locks import DELETION
 from engine.db.session import cursor_of
 from engine.ids import new_id
@@ -109,7 +110,8 @@ def _in_transaction(
         done = DefinitionSuspended(definition_id, found["key"], found["version"], with_cases)
     if request is not None:
         values.update(request.params(), outcome=encode(done))
-    cursor.execute((_RESUME if with_cases is None else _SUSPEND)[request is not None], values)
+    if cursor.execute((_RESUME if with_cases is None else _SUSPEND)[request is not None], values).fetchone() is None:
+        raise InvariantBroken(f"version {definition_id}: expected the status that was read under its lock, found another")
     return done
 
 

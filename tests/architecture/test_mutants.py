@@ -32,6 +32,14 @@ def test_every_lock_of_the_plpgsql_functions_has_a_mutant():
         assert len(found) == len(locks), name
 
 
+def test_every_comparison_of_a_lease_number_in_the_plpgsql_functions_has_a_mutant():
+    for path in sorted((ROOT / "engine" / "db" / "sql").glob("*.sql")):
+        compared = re.findall(r"\bAND \w+\.lease_number = ", re.sub(r"--[^\n]*", "", path.read_text(encoding="utf-8")))
+        name = path.relative_to(ROOT).as_posix()
+        found = [mutant for mutant in FOUND if mutant.path == name and mutant.kind == "lease number"]
+        assert len(found) == len(compared), name
+
+
 def test_whoever_locks_a_case_first_re_checks_what_it_finds():
     for path in sorted((ROOT / "engine" / "commands").glob("*.py")):
         locked = len(re.findall(r"= lock_(?:case|delivery)\(", path.read_text(encoding="utf-8")))

@@ -365,10 +365,12 @@ def test_the_mark_with_a_stale_guard_writes_nothing(conn: Connection, stale: dic
     row = {"root_id": case, "instance_id": case, "definition_id": definition, "tenant_id": "", "revision": 0, "mark": None}
     job = {"job_id": UUID(int=1), "attempts": 10, "payload": "{}", "suspended": True, "freer_id": UUID(int=2)}
     request = {"request_tenant": "", "request_actor": "op", "request_id": "1", "request_hash": "", "outcome": "{}"}
+    conn.execute("INSERT INTO suspension (object_id, id, kind, suspended_by) VALUES (%s, %s, 'instance', 'op')", (case, UUID(int=3)))
     before = everything(conn), one(conn, "SELECT count(*) FROM request")
     assert conn.execute(_MARK[requested], {**row, **job, **request, **stale}).fetchone() is None
     assert (everything(conn), one(conn, "SELECT count(*) FROM request")) == before
     assert conn.execute(_MARK[requested], {**row, **job, **request}).fetchone() is not None
+    assert one(conn, "SELECT count(*) FROM suspension") == 0
 
 
 def test_completed_executions_within_others_go_from_the_inside_out_and_leave_nothing(conn: Connection) -> None:

@@ -102,6 +102,13 @@ def test_S25_where_several_meet_the_criteria_nobody_has_it_and_the_refusal_names
     assert send(conn, business_key="A", correlation_variables={"n": 1}).instance_id == waiting[1].instance_id
 
 
+def test_one_that_is_being_cancelled_is_not_among_them(conn: Connection) -> None:
+    going, staying = (cases.started(conn, business_key="A").instance_id for _ in range(2))
+    conn.execute("UPDATE process_instance SET mark = 'cancelling' WHERE id = %s", (going,))
+    assert send(conn, business_key="A").instance_id == staying
+    assert send(conn, instance_id=going).refusal is Refusal.NO_SUBSCRIPTION
+
+
 def test_S25_a_crowd_is_not_named_whole(conn: Connection) -> None:
     for _ in range(12):
         cases.started(conn, business_key="A")

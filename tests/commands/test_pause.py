@@ -99,10 +99,13 @@ def test_F48_a_paused_topic_of_external_tasks_rests_for_its_tenant_alone(conn: C
 @pytest.mark.parametrize(("kind", "topic", "steps"), [("definition", "a", 7), ("element", "a/score", 6)])
 def test_F48_a_paused_process_or_element_is_held_step_by_step_and_goes_on(conn: Connection, kind: str, topic: str, steps: int) -> None:
     mine = {work_of(conn, "a") for _ in range(5)}
+    version = one(conn, "SELECT id FROM process_definition")
+    for _ in range(5):
+        rows.instance(conn, version, status="completed", ended_at="2026-01-01")
     elsewhere = work_of(conn, "a", "ship")
     other = work_of(conn, "b")
     assert pause(conn, kind, topic) == WorkPaused(kind, topic)
-    assert holding(conn, most=2) == steps, "two cases at a time, once more where two items were found; the last finds no case"
+    assert holding(conn, most=2) == steps, "two running cases at a time, once more where two items were found; the last finds no case"
     held = {row[0] for row in conn.execute("SELECT id FROM job WHERE held = '{paused}'").fetchall()}
     assert held == (mine | {elsewhere} if kind == "definition" else mine)
     assert due(conn) == {other} | ({elsewhere} if kind == "element" else set())
@@ -323,6 +326,7 @@ def test_what_cannot_be_paused_is_invalid(conn: Connection, kind: str, topic: st
 
 def test_a_process_that_is_not_there_is_not_found(conn: Connection) -> None:
     rows.definition(conn, "a", tenant_id="acme")
+    rows.definition(conn, "a", status="deleting")
     assert pause(conn, "definition", "a") == Rejected(Refusal.NOT_FOUND)
     assert pause(conn, "element", "a/b") == Rejected(Refusal.NOT_FOUND)
     assert pause(conn, "element", "a/b", actor=OTHER) == WorkPaused("element", "a/b")
@@ -359,9 +363,22 @@ def test_so_is_what_another_tenant_pauses(conn: Connection, database_url: str, k
     assert columns(conn, table, item, "held") == ([],)
 
 
+LEASE = {"lease_owner": "w", "leased_at": "2026-01-01", "lease_expires_at": "2126-01-01"}
+
+
+@pytest.mark.parametrize(("kind", "table"), [("service", "job"), ("http", "delivery")])
+@pytest.mark.parametrize("status", ["failed", "leased"])
+def test_what_is_not_free_is_left_as_it_is_by_another_tenants_pause(conn: Connection, kind: str, table: str, status: str) -> None:
+    lease = LEASE if status == "leased" else {}
+    item = rows.MAKERS[table](conn, rows.instance(conn, tenant_id="acme"), tenant_id="acme", status=status, **lease)
+    pause(conn, kind, "score" if kind == "service" else "", actor=OTHER)
+    holding(conn)
+    assert columns(conn, table, item, "held") == ([],)
+
+
 @pytest.mark.parametrize("status", ["failed", "leased"])
 def test_what_is_not_free_is_left_as_it_is(conn: Connection, status: str) -> None:
-    lease = {"lease_owner": "w", "leased_at": "2026-01-01", "lease_expires_at": "2126-01-01"} if status == "leased" else {}
+    lease = LEASE if status == "leased" else {}
     case = rows.instance(conn, rows.definition(conn, "a"))
     for make in rows.MAKERS.values():
         make(conn, case, status=status, **lease)

@@ -380,6 +380,24 @@ def test_R4_a_thrown_message_under_a_lost_lease_is_not_published(conn: Connectio
     assert rows.everything(conn) == before
 
 
+@pytest.mark.parametrize("what", ["signal", "message"])
+def test_R4_a_throw_that_another_worker_has_leased_again_is_left_to_it(conn: Connection, clock: Clock, what: str) -> None:
+    go_on: Any = spread_signal if what == "signal" else publish_thrown
+    if what == "signal":
+        listeners(conn, 2)
+        go(conn)
+    stale = on_its_way(conn) if what == "signal" else told(conn, seconds=60)
+    clock.advance(seconds=31)
+    recover_expired(conn, limit=5)
+    clock.advance(seconds=1)
+    (holds,) = acquired(conn, owner="worker-2")
+    before = rows.everything(conn)
+    refused = go_on(conn, stale)
+    assert isinstance(refused, Rejected) and refused.refusal is Refusal.LEASE_LOST
+    assert rows.everything(conn) == before
+    assert isinstance(go_on(conn, holds), ItemDone)
+
+
 def test_R4_a_lease_that_is_lost_between_the_look_and_the_reception_publishes_nothing(
     conn: Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -218,6 +218,16 @@ def test_a_case_with_more_work_than_one_step_holds_gets_a_job_of_its_own(conn: C
     assert {tuple(each[1]) for each in held(conn)} == {()}
 
 
+def test_a_case_that_is_being_cancelled_stays_so_and_what_it_left_is_cleared(conn: Connection) -> None:
+    version, (case,) = working(conn, 1)
+    suspend(conn, version, with_cases=True)
+    finish(conn)
+    resume(conn, version)
+    conn.execute("UPDATE process_instance SET mark = 'cancelling' WHERE id = %s", (case,))  # by who left its suspension where it was
+    assert finish(conn) == 1
+    assert (marks(conn, case), one(conn, "SELECT count(*) FROM suspension")) == (["cancelling"], 0)
+
+
 def test_R4_a_step_under_a_lost_lease_takes_no_case_along(conn: Connection, clock: Clock) -> None:
     version, cases = working(conn)
     suspend(conn, version, with_cases=True)

@@ -1,8 +1,9 @@
 """`python -m tests.mutants`: remove each lock, guard and re-check of the engine in turn; the tests must notice.
 
 --list shows what there is; --only TEXT takes those whose name contains it; --new those that are neither accepted nor killed
-before; --jobs N tries N at a time. Survivors that stand in accepted.toml with a reason are accepted, and tried together;
-one that stands there and is killed, or is no more, is an error.
+before; --jobs N tries N at a time; with --by TEST, a file or one test, only those judge.
+Survivors that stand in accepted.toml with a reason are accepted, and tried together; one that stands there and is killed, or
+is no more, is an error.
 """
 
 from __future__ import annotations
@@ -58,7 +59,7 @@ def main() -> int:
         for number in range(asked.jobs):
             name = f"baton_mutants_{os.getpid()}_{number}"
             stack.enter_context(template(server, name))
-            workshops.append(Workshop(folder / str(number), server, name, proofs))
+            workshops.append(Workshop(folder / str(number), server, name, proofs, judges=asked.by))
         verdicts = _try_all(chosen, workshops, accepted, {mutant.name for mutant in every})
     for test in sorted(proofs.broken):
         print(f"BROKEN    {test} fails without any mutant, or only now and then")
@@ -71,6 +72,9 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--only", action="append", default=[], metavar="TEXT", help="those whose name contains TEXT; may be repeated")
     parser.add_argument("--jobs", type=int, default=1, metavar="N", help="how many are tried at a time")
     parser.add_argument("--new", action="store_true", help="those that are neither accepted nor known to be killed")
+    parser.add_argument(
+        "--by", action="append", default=[], metavar="TEST", help="instead of all tests: a file, or FILE::TEST; may be repeated"
+    )
     return parser.parse_args()
 
 

@@ -21,13 +21,14 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 SEARCHED = ("engine/db", "engine/commands")
 _ALIAS = r"(?:(?:\w+|\{\w+\})\.)?"
-_VALUE = r"(?:%\(\w+\)s|%s|\w+\.\w+)"
+_VALUE = r"(?:%\(\w+\)s|%s|\w+\.\w+|\w+)"  # a parameter, a column, a parameter of a function
 _STATUS = rf"{_ALIAS}status (?:COLLATE \\?\"C\\?\" )?(?:(?:=|<>) '\w+'|IN \('[^)]*'\))"
 _GO = (
     "(SELECT %(tenant_id)s::text AS tenant_id, %(instance_id)s::uuid AS instance_id, %(root_id)s::uuid AS root_id,"
     " %(definition_id)s::uuid AS definition_id, baton_clock() AS at) go"
 )
 
+_STANDS = "s.object_id = mine.definition_id AND s.id = (told->>'suspension')::uuid"
 _ANY_CAUSE = "cause AS (SELECT %(definition_id)s::uuid AS id)"
 
 RULES: tuple[tuple[str, re.Pattern[str], str], ...] = tuple(
@@ -109,6 +110,21 @@ MEMBERS: tuple[tuple[str, str, str, str], ...] = (
         "CASE WHEN r.mark IS NULL THEN '{}' ELSE '{suspended}' END::text[]",
         "'{}'::text[]",
     ),
+    # Re-checks of the functions that end in no IF NOT FOUND: what the root and the version have become meanwhile.
+    *(
+        (f"engine/db/sql/{name}.sql", "re-check", there, instead)
+        for name, there, instead in (
+            ("baton_hold_step", "IF root_mark = 'suspending' THEN", "IF true THEN"),
+            ("baton_hold_step", "ELSIF root_mark IS NULL OR root_mark = 'cancelling' THEN", "ELSE"),
+            ("baton_hold_step", "root_status <> 'running' OR root_mark IS NOT NULL", "false"),
+            ("baton_hold_next_case", f"\n      AND EXISTS (SELECT FROM suspension s WHERE {_STANDS})", ""),
+            ("baton_hold_next_case", "AND (r.mark IS NULL OR ", "AND (true OR "),
+            ("baton_hold_next_case", "AND s.cause_id <> (told->>'suspension')::uuid", ""),
+            ("baton_hold_next_case", "AND r.mark IN ('suspending', 'suspended') AND s.cause_id", "AND s.cause_id"),
+            ("baton_hold_next_case", "'suspended') AND s.cause_id = (told->>'suspension')::uuid", "'suspended')"),
+        )
+    ),
+    ("engine/commands/upkeep.py", "advisory lock", "pg_try_advisory_xact_lock(%s, %s)", "%s + %s > 0"),
     *(
         (f"engine/db/sql/{name}.sql", "advisory lock", f"  PERFORM {lock}(", "  PERFORM (")
         for name, lock in (

@@ -117,10 +117,13 @@ class Stopped(Exception):
 
 
 class Workshop:
-    """A copy of the tree in which mutants are tried. `template`: a migrated database on `server`, to be copied."""
+    """A copy of the tree in which mutants are tried. `template`: a migrated database on `server`, to be copied.
 
-    def __init__(self, folder: Path, server: str, template: str, proofs: Proofs) -> None:
-        self.folder, self.server, self.template, self.proofs = folder, server, template, proofs
+    `judges`: tests or files that are asked instead of all, if there are any.
+    """
+
+    def __init__(self, folder: Path, server: str, template: str, proofs: Proofs, *, judges: Sequence[str] = ()) -> None:
+        self.folder, self.server, self.template, self.proofs, self.judges = folder, server, template, proofs, judges
         self.times = count(int(time.time()) - 10_000_000)
         self.stopped = False
         self.running: subprocess.Popen[str] | None = None
@@ -139,7 +142,7 @@ class Workshop:
             known = self._still_there(killers.get(mutant.name, ()))
             outcome = self._try([mutant], known, SECONDS["killers"]) if known else Outcome("survived")
             if outcome.word != "killed":  # or a killer by that name and those parameters is no more
-                outcome = self._confirmed(mutant, self._try([mutant], ordered(self.folder, mutant, killers), SECONDS["all"]))
+                outcome = self._confirmed(mutant, self._try([mutant], self.judges or ordered(self.folder, mutant, killers), SECONDS["all"]))
             if outcome.word != "killed" or outcome.by == (TIME,) or self.proofs.sound(outcome.by[0], self):
                 return Verdict(mutant, outcome.word, outcome.by[0] if outcome.by else "", time.monotonic() - began, outcome.output)
 
@@ -158,7 +161,7 @@ class Workshop:
             return [self.judge(several[0], {})]
         began = time.monotonic()
         while True:
-            outcome = self._try(several, ordered(self.folder, several[0], {}), SECONDS["all"])
+            outcome = self._try(several, self.judges or ordered(self.folder, several[0], {}), SECONDS["all"])
             if outcome.word == "survived":
                 return [Verdict(mutant, "survived", "", time.monotonic() - began) for mutant in several]
             if outcome.word != "killed" or outcome.by == (TIME,) or self.proofs.sound(outcome.by[0], self):

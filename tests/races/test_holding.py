@@ -1,14 +1,13 @@
-"""A step that holds or frees keeps its lease while it waits: whoever takes leases back passes it by (R4)."""
+"""A step that holds or frees keeps its lease while it waits, and does nothing once it has lost it (R4)."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 from uuid import UUID
 
 import pytest
 
-from engine.commands.outcome import Lease, Rejected
+from engine.commands.outcome import Lease, Refusal, Rejected
 from engine.commands.pause import pause_work, unpause_work
 from engine.commands.suspend import hold_step, suspend_instance
 from engine.commands.suspend_definition import suspend_definition
@@ -50,30 +49,49 @@ def a_pause_taken_back(conn: Connection, version: UUID, case: UUID) -> None:
     unpause_work(conn, "timer", "", actor=OP)
 
 
+PREPARATIONS = {
+    "a large suspension": a_large_suspension,
+    "a version with its cases": a_version_with_its_cases,
+    "a pause": a_pause,
+    "a pause taken back": a_pause_taken_back,
+}
 ITEM = "SELECT FROM job WHERE kind = 'service' FOR UPDATE"
 TABLE = "LOCK TABLE pause IN ACCESS EXCLUSIVE MODE"  # what it holds or frees it does not wait for
 
 
-@pytest.mark.parametrize(
-    ("prepare", "in_the_way"),
-    [
-        pytest.param(a_large_suspension, ITEM, id="a large suspension"),
-        pytest.param(a_version_with_its_cases, ITEM, id="a version with its cases"),
-        pytest.param(a_pause, TABLE, id="a pause"),
-        pytest.param(a_pause_taken_back, TABLE, id="a pause taken back"),
-    ],
-)
-def test_R4_a_step_that_waits_past_its_lease_is_passed_by(
-    conn: Connection, database_url: str, clock: Clock, prepare: Callable[..., None], in_the_way: str
-) -> None:
+def prepared(conn: Connection, what: str) -> Lease:
     case = rows.instance(conn, version := rows.definition(conn, "a"))
     rows.job(conn, case)
-    prepare(conn, version, case)
+    PREPARATIONS[what](conn, version, case)
+    return leased(conn)
+
+
+def leased(conn: Connection) -> Lease:
     [item] = acquire_jobs(conn, owner="w", capabilities=[("hold", "")], limit=2, lease_seconds=30, workers=1)
-    lease: Lease = lease_of(item)
+    return lease_of(item)
+
+
+@pytest.mark.parametrize("what", PREPARATIONS)
+def test_R4_a_step_that_waits_past_its_lease_is_passed_by(conn: Connection, database_url: str, clock: Clock, what: str) -> None:
+    lease = prepared(conn, what)
     with connect(database_url) as other, other.transaction():
-        other.execute(in_the_way)
+        other.execute(TABLE if "pause" in what else ITEM)
         step: Any = Contender(database_url, lambda c: hold_step(c, lease)).seen_waiting(conn)
         clock.advance(seconds=31)
         assert recover_expired(conn, limit=5) == [], "it is at it"
     assert not isinstance(step.outcome(), Rejected)
+
+
+@pytest.mark.parametrize("again", [False, True], ids=["taken back", "leased again"])
+@pytest.mark.parametrize("what", PREPARATIONS)
+def test_R4_a_step_whose_lease_is_lost_changes_nothing(conn: Connection, clock: Clock, what: str, again: bool) -> None:
+    lease = prepared(conn, what)
+    clock.advance(seconds=31)
+    recover_expired(conn, limit=5)
+    clock.advance(seconds=1)
+    if again:
+        leased(conn)
+    before = rows.everything(conn)
+    late = hold_step(conn, lease)
+    assert isinstance(late, Rejected) and late.refusal is Refusal.LEASE_LOST
+    assert rows.everything(conn) == before

@@ -236,6 +236,24 @@ def test_S58_a_step_that_waits_for_a_resumption_takes_no_case_along(conn: Connec
     assert mark(conn, case) is None
 
 
+def test_S58_a_case_that_is_suspended_for_itself_while_the_resumption_of_its_version_waits_for_it_stays_so(
+    conn: Connection, database_url: str
+) -> None:
+    version = cases.deployed(conn, model("start -> a -> end", a=MINE))
+    case = cases.started(conn).instance_id
+    suspending_version(version)(conn)
+    holding = the_holder(conn)
+    while isinstance(hold_step(conn, holding), ItemsHeld):
+        pass
+    resume_definition(conn, version, actor=OP)
+    freeing = the_holder(conn)
+    *_, step = contest(database_url, ROOT_ROW, (case,), resuming_case(case), suspending_case(case), lambda c: hold_step(c, freeing))
+    assert step == ItemsHeld(freeing.item_id, 0)
+    assert mark(conn, case) == "suspended"
+    assert isinstance(hold_step(conn, freeing), ItemDone)
+    assert rows.one(conn, "SELECT cause_id FROM suspension") is None
+
+
 def test_S58_a_step_that_waits_for_the_end_of_a_case_passes_it_by(conn: Connection, database_url: str) -> None:
     version = cases.deployed(conn, model("start -> a -> end", a=MINE))
     case = cases.started(conn).instance_id

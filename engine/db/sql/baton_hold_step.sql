@@ -31,7 +31,8 @@ BEGIN
   SELECT r.status, r.mark INTO root_status, root_mark FROM process_instance r WHERE r.id = of_root;
 
   IF told->>'what' = 'hold' THEN
-    IF root_status = 'running' AND root_mark = 'suspending' THEN
+    -- What has ended has no mark.
+    IF root_mark = 'suspending' THEN
       n := baton_hold_some(of_root, most);
       IF n < most THEN
         UPDATE process_instance r SET mark = 'suspended', revision = r.revision + 1 WHERE r.id = of_root;

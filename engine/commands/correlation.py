@@ -122,6 +122,6 @@ ORDER BY s.created_at, s.id LIMIT {MAX_NAMED + 1}
 LOOK_START = (
     "SELECT s.id, NULL::uuid, s.definition_id, s.element_id, baton_now(), d.status = 'suspended', NULL::bigint, NULL, NULL"
     " FROM subscription s JOIN process_definition d ON d.id = s.definition_id WHERE s.tenant_id = %(tenant_id)s"
-    " AND s.message_name = %(name)s AND s.kind = 'start' AND d.status IN ('active', 'suspended')"
+    " AND s.message_name = %(name)s AND s.kind = 'start'"  # those of a version that is deleted went with it
     " ORDER BY d.status, s.created_at, s.id LIMIT 1"  # one that is active first
 )

@@ -350,7 +350,7 @@ LOOK = (
     " AND r.mark IS DISTINCT FROM 'cancelling' ORDER BY s.created_at, s.id LIMIT 1)"
     f" UNION ALL (SELECT {_COLUMNS}, d.status = 'suspended', s.kind FROM subscription s JOIN process_definition d ON d.id = s.definition_id"
     " WHERE s.tenant_id = %(tenant_id)s AND s.message_name = %(name)s AND s.correlation_key = '' AND s.kind = 'start'"
-    " AND d.status IN ('active', 'suspended') ORDER BY d.status, s.created_at, s.id LIMIT 1)) who"  # one that is active first
+    " ORDER BY d.status, s.created_at, s.id LIMIT 1)) who"  # one that is active first; those of a version that is deleted went with it
     " ORDER BY kind LIMIT 1"  # catch before start
 )
 

@@ -206,6 +206,9 @@ def test_a_start_timer_that_is_the_same_goes_on_and_another_begins_anew(conn: Co
     assert deleted(conn, 3).newest == 1
     (anew,) = due(conn)
     assert anew > first + timedelta(hours=1)
+    clock.advance(hours=2)
+    (lease,) = acquired(conn)
+    assert isinstance(start_by_timer(conn, lease), ItemDone), "nothing holds it: the version before is active"
 
 
 def test_a_date_that_has_passed_starts_nothing_when_its_version_comes_back(conn: Connection, clock: Clock) -> None:

@@ -334,6 +334,19 @@ def test_a_suspension_that_comes_again_while_items_are_being_freed_holds_them_al
     assert counts(conn) == (800, 0)
 
 
+def test_one_that_comes_again_and_is_faster_than_the_resumption_keeps_what_would_be_sent_too(conn: Connection) -> None:
+    case = large(conn, each=400)
+    delivery = rows.delivery(conn, case)
+    suspend(conn, case)
+    finish(conn, the_holder(conn))
+    resume(conn, case)
+    freeing = the_holder(conn)
+    suspend(conn, case)
+    finish(conn, the_holder(conn))
+    assert hold_step(conn, freeing) == ItemDone(freeing.item_id, freeing.number)
+    assert (counts(conn), columns(conn, "delivery", delivery, "held")) == ((800, 0), (["suspended"],))
+
+
 def test_R4_a_step_under_a_lost_lease_holds_nothing(conn: Connection, clock: Clock) -> None:
     case = large(conn, each=400)
     suspend(conn, case)

@@ -117,6 +117,7 @@ def _try_all(chosen: Sequence[Mutant], workshops: Sequence[Workshop], accepted: 
     for workshop in workshops:
         free.put(workshop)
     killers, noting = {name: tests for name, tests in read_killers().items() if name in there}, Lock()
+    write_killers(killers)
     if len(chosen) > FEW:
         known = {test for mutant in chosen for test in killers.get(mutant.name, ()) if is_there(ROOT, test)}
         workshops[0].proofs.prove(sorted(known), workshops[0])

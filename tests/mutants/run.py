@@ -45,7 +45,7 @@ FAULTS = tuple(
 )
 APART = ("tests/races/test_fifty_users.py",)  # a whole gunicorn: too slow for every mutant
 COPIED = ("engine", "migrations", "worker", "webapp", "cli", "templates", "static", "tests", "pyproject.toml")
-SECONDS = {"killers": 120, "all": 900}
+SECONDS = {"killers": 120, "all": 1800}
 TIME = "time"  # "killed by": no test, the run did not end
 # Where to look first, by the beginning of a mutant's path; only the order of files, so it may be wrong.
 LIKELY = {
@@ -53,10 +53,15 @@ LIKELY = {
     "engine/db/lo": ("db/test_guards_of_every_member", "races/test_waits", "db/test_batches", "commands/test_stale_numbers"),
     "engine/db/statements.py": ("db/test_guards_of_every_member", "races/test_waits"),
     "engine/db/sql/baton_cancel": ("commands/test_cancel_bounded", "races/test_cancelling"),
+    "engine/db/sql/baton_hold": ("races/test_holding", "commands/test_pause", "races/test_suspending", "commands/test_suspend_definition"),
+    "engine/db/sql/baton_free": ("races/test_holding", "commands/test_pause", "commands/test_suspend"),
+    "engine/db/sql/baton_take_turn": ("commands/test_exclusive", "races/test_exclusive"),
     "engine/db/sql": ("races/test_waits", "races/test_case_races", "db/test_batches", "commands/test_deliver_message"),
     "engine/db": ("db/test_batches", "commands/test_upkeep"),
     "engine/commands/de": ("commands/test_stale_numbers", "races/test_waits"),
     "engine/commands/step.py": ("races/test_waits", "races/test_case_races"),
+    "engine/commands/suspend": ("commands/test_suspend_guards", "commands/test_suspend_definition", "races/test_suspending"),
+    "engine/commands/reception.py": ("commands/test_suspend_guards", "commands/test_signals", "races/test_receptions"),
     "engine/commands/tasks.py": ("commands/test_tasks", "races/test_leaf_races"),
     "engine/commands/upkeep.py": ("db/test_batches",),
     "engine/commands": ("db/test_batches", "races/test_waits", "races/test_leaf_races"),

@@ -1,7 +1,8 @@
 """Races that are really raced: contenders are shown to wait by pg_blocking_pids, then let go. Nothing here sleeps.
 
 `contest`   a row (or key) is locked from outside; each contender is seen to wait for it before the next one begins, so
-            they queue up in the order given; then the lock is let go of.
+            they queue up in the order given; then the lock is let go of. Behind the first, if it changes the row, a third may
+            pass the second: who wakes up looks for the row's new place, and both look for it there.
 `held_at`   a command is held at a fail-point, its transaction written and not committed, while others act.
 """
 

@@ -10,9 +10,7 @@ from cli.database import as_json, database, refused, show
 from engine.commands.outcome import SYSTEM, Rejected
 from engine.commands.people import ROLES, add_person, change_person, disable_person, set_password
 from engine.queries.people import people
-from webapp.auth.passwords import rehash
-
-SHORTEST = 8
+from webapp.auth.passwords import SHORTEST, rehash
 
 password_from_stdin = click.option(
     "--password-stdin", is_flag=True, help="Read the password from the first line of standard input instead of asking for it."

@@ -15,11 +15,12 @@ from engine.text import sort_key
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """One person. `may_sign_in`: there is a password, and nobody disabled it."""
+    """One person, or one service account (`kind`). `may_sign_in`: there is a password, and nobody disabled them."""
 
     id: UUID
     username: str
     display_name: str
+    kind: str
     role: str
     groups: list[str]
     may_sign_in: bool
@@ -62,7 +63,8 @@ BY_NAME = (Key("name", 'p.sort_key COLLATE "C"', "text"), Key("username", 'p.use
 BY_KEY = (Key("key", 'g.group_key COLLATE "C"', "text"),)
 
 _MEMBER = """
-SELECT p.id, p.username, p.display_name, p.role, ARRAY(SELECT group_key FROM person_group WHERE person_id = p.id ORDER BY 1) AS groups,
+SELECT p.id, p.username, p.display_name, p.kind, p.role,
+       ARRAY(SELECT group_key FROM person_group WHERE person_id = p.id ORDER BY 1) AS groups,
        p.password_hash IS NOT NULL AND p.disabled_at IS NULL AS may_sign_in, p.created_at, p.disabled_at, p.sort_key AS sorted_by
   FROM person AS p
  WHERE p.tenant_id = :tenant

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 from hashlib import sha256
-from typing import Any
+from typing import Any, Literal
 from uuid import UUID
 
 import psycopg
@@ -61,7 +61,7 @@ class ApiKeyRow:
     made_by: str | None
     revoked_by: str | None
     last_used_from: str | None
-    status: str
+    status: Literal["active", "revoked", "expired", "disabled"]
 
 
 def acting_as(conn: psycopg.Connection[Any], username: str, *, tenant_id: str = "") -> Actor | None:

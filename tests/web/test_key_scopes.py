@@ -26,7 +26,7 @@ def asked(client: FlaskClient, conn: psycopg.Connection, path: str, *, who: str 
 
 @pytest.fixture
 def probe(app: Flask) -> FlaskClient:
-    """The application with routes of the API that say what they need: one each."""
+    """The application with routes that say what they need, one each; under a prefix that the description does not describe."""
 
     class Says:
         def __init__(self, scope: str) -> None:
@@ -39,15 +39,15 @@ def probe(app: Flask) -> FlaskClient:
 
         if scope:
             view.operation = Says(scope)  # type: ignore[attr-defined]  # as webapp.api.describing marks a view
-        app.add_url_rule(f"/api/v1/probe-{scope or 'silent'}", f"probe_{scope}", view)
+        app.add_url_rule(f"/api/v2/probe-{scope or 'silent'}", f"probe_{scope}", view)
     return app.test_client()
 
 
 def test_a_key_opens_the_operations_of_its_scopes_and_is_told_which_is_missing(
     probe: FlaskClient, people: Any, committed_db: psycopg.Connection
 ) -> None:
-    assert asked(probe, committed_db, "/api/v1/probe-tasks", scopes=["read", "tasks"]).status_code == 200
-    refused = asked(probe, committed_db, "/api/v1/probe-operate", scopes=["read", "tasks"])
+    assert asked(probe, committed_db, "/api/v2/probe-tasks", scopes=["read", "tasks"]).status_code == 200
+    refused = asked(probe, committed_db, "/api/v2/probe-operate", scopes=["read", "tasks"])
     assert (refused.status_code, refused.mimetype) == (403, "application/problem+json")
     assert refused.json is not None
     assert {name: refused.json[name] for name in ("reason", "scope", "detail")} == {
@@ -64,7 +64,7 @@ def test_each_scope_opens_its_own_operations_alone(probe: FlaskClient, people: A
         made = add_api_key(committed_db, "olga", actor=SYSTEM, name=held, scopes=[held])
         assert isinstance(made, ApiKeyAdded)
         for wanted in SCOPES:
-            answer = probe.get(f"/api/v1/probe-{wanted}", headers={"Authorization": f"Bearer {made.token}"})
+            answer = probe.get(f"/api/v2/probe-{wanted}", headers={"Authorization": f"Bearer {made.token}"})
             assert answer.status_code == (200 if held == wanted else 403), (held, wanted)
 
 
@@ -72,8 +72,8 @@ def test_an_operation_that_names_no_scope_is_closed_to_every_limited_key(
     probe: FlaskClient, people: Any, committed_db: psycopg.Connection
 ) -> None:
     committed_db.execute("UPDATE person SET role = 'administrator' WHERE username = 'olga'")
-    assert asked(probe, committed_db, "/api/v1/probe-silent", scopes=list(SCOPES)).status_code == 403
-    assert asked(probe, committed_db, "/api/v1/probe-silent", scopes=None).status_code == 200
+    assert asked(probe, committed_db, "/api/v2/probe-silent", scopes=list(SCOPES)).status_code == 403
+    assert asked(probe, committed_db, "/api/v2/probe-silent", scopes=None).status_code == 200
 
 
 def test_a_key_without_scopes_may_what_its_person_may_and_a_page_is_no_place_for_keys(

@@ -24,13 +24,14 @@ class ProblemShape(TypedDict):
     by_name: NotRequired[str]
     at: NotRequired[Moment]
     problems: NotRequired[list[FieldProblemShape | ModelProblemShape]]
+    scope: NotRequired[Annotated[str | None, Also({"description": "What the key lacks."})]]
     reference: NotRequired[Annotated[str, Also({"description": "Names the lines of the log that tell more."})]]
 
 
 SAYS: Mapping[int, str] = {
     400: "The request is not one, or its CSRF token is not this session's.",
     401: "Nobody asks: neither a key nor a session.",
-    403: "You may not do this.",
+    403: "You may not do this, or the key lacks the scope of it.",
     404: "It is not there, or not yours to see; the two are never told apart.",
     409: "The world moved on; nothing was changed.",
     413: "Too large.",
@@ -73,7 +74,7 @@ def headers_of(method: str, status: int) -> dict[str, Any]:
 
 def refusals_of(rule: Rule, method: str, declared: Operation) -> dict[str, Any]:
     """status -> its answer, with the reasons that it may give."""
-    reasons: dict[int, list[str]] = {400: ["bad_request", "csrf"], 401: ["not_signed_in"], 403: ["not_allowed"]}
+    reasons: dict[int, list[str]] = {400: ["bad_request", "csrf"], 401: ["not_signed_in"], 403: ["not_allowed", "missing_scope"]}
     reasons |= {422: ["invalid"], 500: ["internal_error"], 503: ["unavailable"]}
     if rule.arguments:
         reasons[404] = ["not_found"]

@@ -6,6 +6,7 @@ from argon2 import PasswordHasher
 from argon2.exceptions import InvalidHashError, VerificationError
 
 HASHER = PasswordHasher()
+SHORTEST = 8  # of a new one
 MAX_LENGTH = 1024  # longer ones are refused before they cost anything
 
 

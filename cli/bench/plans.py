@@ -38,7 +38,7 @@ def acquisition(conn: psycopg.Connection[Any], table: str, branches: list[tuple[
 
 def recovery(conn: psycopg.Connection[Any], table: str, *, limit: int = 10) -> Plan:
     """Taking back at most `limit` expired leases of `table`."""
-    params = {"limit": limit, "only": None, "incidents": [new_id() for _ in range(limit)]}
+    params = {"limit": limit, "only": None, "incidents": [new_id() for _ in range(limit)], "forgiven": []}
     return explain(conn, f"recover {table}", recover_sql(WORK[table]), params)
 
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 from typing import Any
 
-from flask import Response, jsonify
+from flask import Response, jsonify, request
 
 from engine.commands.external_tasks import MOST_TASKS, LeasedTask, acquire_external_tasks
 from engine.core.values import Variable, accept
@@ -16,6 +17,8 @@ from webapp.engine_rest.external_tasks import milliseconds, needed
 from webapp.engine_rest.reading import Sent, body
 from webapp.engine_rest.times import written
 from webapp.engine_rest.values import write_variables
+from webapp.engine_rest.waiting import LONGEST_SECONDS, Waiter, polls
+from webapp.parking import PARKS, TICKET, Parked, has_gone
 
 MOST_ASKED = 2**31 - 1
 
@@ -39,12 +42,44 @@ class Asked:
     worker_id: str
     limit: int
     topics: dict[str, Topic]
-    wait_milliseconds: int
+    wait_seconds: float
 
 
 @blueprint.post("/external-task/fetchAndLock")
 def fetch_and_lock() -> Response:
-    return answered(fetched(read(body())))
+    """At once where there is something, else when there is, or with nothing when the time is over."""
+    waiter = request.environ.get(TICKET)
+    if waiter is not None:
+        return _again(waiter)
+    asked = read(body())
+    tasks = [] if has_gone(request.environ) else fetched(asked)
+    if tasks or not asked.wait_seconds or not request.environ.get(PARKS):
+        return jsonify(tasks)
+    waiter = _waiter(asked)
+    if not polls().join(waiter):
+        return jsonify([])
+    raise Parked(waiter)
+
+
+def _again(waiter: Waiter) -> Response:
+    """Called: there was something a moment ago, or the time is over. Whoever else had it, the others wait on."""
+    asked: Asked = waiter.asked
+    waits_on = False
+    try:
+        tasks = [] if waiter.over or has_gone(request.environ) else fetched(asked)
+        waits_on = not (tasks or waiter.over or has_gone(request.environ))
+    finally:
+        if not waits_on:
+            waiter.polls.leave(waiter)
+    if waits_on:
+        raise Parked(waiter)
+    return jsonify(tasks)
+
+
+def _waiter(asked: Asked) -> Waiter:
+    actor = current_actor()
+    topics = {(actor.tenant_id, topic.name): topic.chosen is not None for topic in asked.topics.values()}
+    return Waiter(polls(), asked, (actor.tenant_id, actor.username), topics, time.monotonic() + asked.wait_seconds)
 
 
 def read(sent: Sent) -> Asked:
@@ -54,7 +89,7 @@ def read(sent: Sent) -> Asked:
         sent.need("workerId"),
         min(needed(sent, "maxTasks", least=1, most=MOST_ASKED), MOST_TASKS),
         {topic.name: topic for topic in topics if topic is not None},
-        max(0, sent.whole("asyncResponseTimeout", 0, least=-(2**63), most=2**63 - 1) or 0),
+        min(max(0, sent.whole("asyncResponseTimeout", 0, least=-(2**63), most=2**63 - 1) or 0) / 1000, LONGEST_SECONDS),
     )
 
 
@@ -74,10 +109,6 @@ def fetched(asked: Asked) -> list[dict[str, Any]]:
         what="fetch and lock",
     )
     return [leased_shape(task, asked.topics[task.topic], asked.worker_id) for task in tasks]
-
-
-def answered(tasks: list[dict[str, Any]]) -> Response:
-    return jsonify(tasks)
 
 
 def leased_shape(task: LeasedTask, topic: Topic, worker_id: str) -> dict[str, Any]:

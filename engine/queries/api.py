@@ -129,7 +129,7 @@ class ApiDetails:
 
 @dataclass(frozen=True, slots=True)
 class InstanceListFilter:
-    """`business_key` as a whole; the rest as the page of operations filters (queries.instances)."""
+    """`business_key` as a whole, `parent_id`: who called it; the rest as the page of operations filters (queries.instances)."""
 
     status: str = ""
     process_definition_key: str | None = None
@@ -138,6 +138,7 @@ class InstanceListFilter:
     q: str = ""
     incidents: bool = False
     element_id: str = ""
+    parent_id: UUID | None = None
 
 
 def api_instance(conn: Connection, actor: Actor, instance_id: UUID) -> ApiInstance | None:
@@ -165,13 +166,15 @@ def api_instances(
     where = [INSTANCE_VISIBLE, *narrowed]
     if wanted.business_key is not None:
         where.append("i.business_key = :business_key")
+    if wanted.parent_id is not None:
+        where.append("i.root_id = (SELECT root_id FROM process_instance WHERE id = :parent) AND i.parent_id = :parent")
     after = time_cursor(cursor)
     if after is not None:
         where.append("(i.started_at, i.id) < (:after_at, :after_id)")
     sql = f"SELECT {ONE} WHERE {' AND '.join(where)} ORDER BY i.started_at DESC, i.id DESC LIMIT :limit"
     params = {
         **values, **may_params(actor), "tenant": actor.tenant_id, "business_key": wanted.business_key,
-        "after_at": after and after[0], "after_id": after and after[1], "limit": limit + 1,
+        "parent": wanted.parent_id, "after_at": after and after[0], "after_id": after and after[1], "limit": limit + 1,
     }  # fmt: skip
     return page_of(rows(conn, ApiInstance, sql, params), limit=limit, position=lambda one: (one.started_at, one.id))
 
@@ -183,22 +186,6 @@ def api_history(conn: Connection, instance_id: UUID, *, tenant_id: str = "", cur
     if len(found) <= limit:
         return Page(tuple(found))
     return Page(tuple(found[:limit]), cursor_of(found[limit - 1].id))
-
-
-@dataclass(frozen=True, slots=True)
-class ApiDefinition:
-    id: UUID
-    key: str
-    version: int
-    name: str
-    status: str
-    latest: bool
-    deployed_at: datetime
-
-
-def api_definitions(conn: Connection, *, tenant_id: str = "", key: str | None = None, limit: int = 500) -> list[ApiDefinition]:
-    """The latest version of each process, or every version of `key`, newest first."""
-    return rows(conn, ApiDefinition, DEFINITIONS, {"tenant": tenant_id, "key": key, "limit": limit})
 
 
 TASK = """t.id, t.name, t.element_id, t.status, t.assignee, t.candidate_groups, t.instance_id AS process_instance_id,
@@ -227,13 +214,4 @@ SELECT h.id, h.at, h.kind, h.definition_id, h.element_id, h.actor, coalesce(pers
   FROM history AS h LEFT JOIN person ON person.tenant_id = :tenant AND person.username = h.actor
  WHERE h.instance_id = :id AND h.tenant_id = :tenant AND h.id > :after
  ORDER BY h.id LIMIT :limit
-"""
-
-DEFINITIONS = """
-SELECT id, key, version, coalesce(nullif(name, ''), key) AS name, status, latest, created_at AS deployed_at FROM (
-  SELECT d.*, version = coalesce(max(version) FILTER (WHERE status <> 'deleting') OVER (PARTITION BY key),
-           max(version) OVER (PARTITION BY key)) AS latest
-    FROM process_definition AS d WHERE tenant_id = :tenant AND (CAST(:key AS text) IS NULL OR key = :key)) AS found
- WHERE latest OR CAST(:key AS text) IS NOT NULL
- ORDER BY key, version DESC LIMIT :limit
 """

@@ -9,10 +9,9 @@ _LEASED = """
     report_attempt
 """
 _BY_NAME = "held_lease lock_external_task unlock_external_task set_retries set_priority"
-_CHANGES = "add_person change_person set_password disable_person"
-_PEOPLE = f"{_CHANGES} add_api_key revoke_api_key"
+_PEOPLE = "add_person change_person set_password disable_person add_api_key revoke_api_key"
 _SENT = "publish_message broadcast_signal"
-_NO_ROUTE_YET = f"{_CHANGES} release_by_operator replay_delivery skip_delivery take_next"
+_NO_ROUTE_YET = "replay_delivery skip_delivery"
 
 
 def _each(names: str, reason: str, *ways: str) -> dict[tuple[str, str], str]:

@@ -10,6 +10,7 @@ import json
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import KW_ONLY, dataclass
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
@@ -214,18 +215,32 @@ def uuid(value: Any) -> UUID:
         raise Wrong("expected a UUID") from None
 
 
-def names(*, most: int = 100) -> Reader:
+@accepting({"type": "string", "format": "date-time"})
+def instant(value: Any) -> datetime:
+    """A time of RFC 3339, with its zone."""
+    try:
+        found = datetime.fromisoformat(value) if isinstance(value, str) else None
+    except ValueError:
+        found = None
+    if found is None or found.tzinfo is None:
+        raise Wrong("expected a time with a zone, such as 2026-11-30T09:15:00+00:00")
+    return found
+
+
+def names(*, least: int = 1, most: int = 100, nullable: bool = False) -> Reader:
     """A list of texts that are not empty."""
     read_one = text()
 
-    def read(value: Any) -> list[str]:
-        if not isinstance(value, list) or not value:
-            raise Wrong("expected a list of at least one text")
+    def read(value: Any) -> list[str] | None:
+        if value is None and nullable:
+            return None
+        if not isinstance(value, list) or len(value) < least:
+            raise Wrong("expected a list of at least one text" if least else "expected a list of texts")
         if len(value) > most:
             raise Wrong(f"expected at most {most} texts, found {len(value)}")
         return [read_one(item) for item in value]
 
-    return Reader(read, {"type": "array", "items": read_one.schema, "minItems": 1, "maxItems": most})
+    return Reader(read, _nullable({"type": "array", "items": read_one.schema, "minItems": least, "maxItems": most}, nullable))
 
 
 @accepting({"type": "object", "propertyNames": {"minLength": 1, "maxLength": NAME}})

@@ -10,13 +10,13 @@ from flask import Response, jsonify
 from engine.commands.delete_version import delete_version
 from engine.commands.deploy import deploy
 from engine.commands.outcome import Deployed, DeployedDecision, DeployedDefinition, DeployedForm, Refusal, Rejected
-from engine.queries.api import ApiDefinition, api_definitions
+from engine.queries.catalogue import ProcessVersion, process_versions
 from engine.queries.rows import reading
 from webapp.api.blueprint import blueprint
-from webapp.api.bodies import Field, request_id, text
-from webapp.api.describing import Sent, Upload, operation
+from webapp.api.bodies import Field, request_id, text, truth
+from webapp.api.describing import Sent, Upload, operation, paged
 from webapp.api.schemas import Listed, Moment
-from webapp.api.shapes import ModelProblemShape, each, model_problem, moment, refused
+from webapp.api.shapes import ModelProblemShape, each, listed, model_problem, refused, shaped
 from webapp.auth.identity import current_actor
 from webapp.db import command_connection, reader
 from webapp.versions import version_or_404
@@ -101,12 +101,20 @@ def delete(key: str, version: int, sent: Sent) -> Response:
 
 
 @blueprint.get("/process-definitions")
-@operation(scope="read", query={"key": Field(text(), None, about="Every version of this one.")}, answers=Listed[DefinitionShape])
+@operation(
+    scope="read",
+    query={
+        "key": Field(text(), None, about="Every version of this one."),
+        "q": Field(text(), "", about="Part of a key or a name."),
+        "startable": Field(truth, None, about="Only those that can be started by hand now, or only the others."),
+        **paged(usual=200),
+    },
+    answers=Listed[DefinitionShape],
+)
 def list_definitions(asked: Sent) -> Response:
-    """The latest version of each process, or every version of one."""
+    """The latest version of each process by key, or every version of one, the newest first."""
     with reading(reader()) as conn:
-        found = api_definitions(conn, tenant_id=current_actor().tenant_id, **asked)
-    return jsonify(items=each(found, definition_shape), next_cursor=None)
+        return listed(process_versions(conn, tenant_id=current_actor().tenant_id, **asked), definition_shape)
 
 
 def deployment_shape(deployed: Deployed) -> DeploymentShape:
@@ -130,13 +138,5 @@ def _deployed(one: DeployedDefinition | DeployedDecision | DeployedForm) -> Depl
     }
 
 
-def definition_shape(found: ApiDefinition) -> DefinitionShape:
-    return {
-        "id": found.id,
-        "key": found.key,
-        "version": found.version,
-        "name": found.name,
-        "status": found.status,
-        "latest": found.latest,
-        "deployed_at": moment(found.deployed_at),
-    }
+def definition_shape(found: ProcessVersion) -> DefinitionShape:
+    return shaped(DefinitionShape, found)

@@ -16,7 +16,7 @@ from engine.queries.instance import Event, SubscriptionRow, subscriptions
 from engine.queries.near_misses import NearMessage, near_of_waiting
 from engine.queries.rows import reading
 from webapp.api.blueprint import blueprint
-from webapp.api.bodies import Field, one_of, request_id, text, variables, whole
+from webapp.api.bodies import Field, one_of, request_id, text, truth, uuid, variables, whole
 from webapp.api.describing import Sent, operation, paged
 from webapp.api.schemas import Items, Listed, Moment, words
 from webapp.api.shapes import listed, moment, refused
@@ -116,7 +116,12 @@ def start(key: str, sent: Sent) -> Response:
     query={
         "status": Field(one_of(*INSTANCE), ""),
         "process_definition_key": Field(text(), None),
+        "version": Field(whole(least=1, most=2**31 - 1), None),
         "business_key": Field(text(), None),
+        "q": Field(text(), "", about="An instance id, or the beginning of a business key."),
+        "incidents": Field(truth, False, about="Only those with one open."),
+        "element_id": Field(text(), "", about="Only running ones that stand there."),
+        "parent_id": Field(uuid, None, about="Only those that this instance called."),
         **paged(),
     },
     answers=Listed[InstanceShape],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from datetime import datetime
-from typing import TypedDict, TypeVar, overload
+from typing import Any, TypedDict, TypeVar, cast, overload
 
 from flask import Response, jsonify
 
@@ -69,6 +69,13 @@ def a_problem(found: Problem | FieldProblem) -> ModelProblemShape | FieldProblem
 
 def model_problem(found: Problem) -> ModelProblemShape:
     return {"file": found.file, "element_id": found.element_id, "line": found.line, "what": found.what, "why": found.why}
+
+
+def shaped(kind: type[Shape], row: object, /, **more: Any) -> Shape:
+    """A TypedDict from the attributes of `row` that are called as its fields; `more`: those that are called or written otherwise."""
+    names = [*kind.__required_keys__, *kind.__optional_keys__]  # type: ignore[attr-defined]  # what every TypedDict has
+    found = {name: getattr(row, name) for name in names if name not in more} | more
+    return cast(Shape, {name: moment(value) if isinstance(value, datetime) else value for name, value in found.items()})
 
 
 def listed(page: Page[T], shape: Callable[[T], Shape]) -> Response:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated, Any, TypedDict
 from uuid import UUID
 
@@ -101,7 +102,7 @@ def list_tasks(asked: Sent) -> Response:
 @operation(scope="read", answers=TaskShape)
 def show_task(task_id: UUID) -> Response:
     """One user task."""
-    return _task(task_id)
+    return answer_with_task(task_id)
 
 
 @blueprint.get("/tasks/<uuid:task_id>/form")
@@ -109,14 +110,18 @@ def show_task(task_id: UUID) -> Response:
 def show_form(task_id: UUID) -> Response:
     """The fields that the page of the task has, and which deployed form they are of."""
     found = load_form(task_id)
-    form = found.deployed if isinstance(found.deployed, FoundForm) else None
-    missing = found.deployed if isinstance(found.deployed, NoForm) else None
-    return jsonify(
-        key=form.form.key if form else None,
-        version=form.version if form else None,
-        missing=missing.name if missing else None,
-        fields=each(found.fields, _field),
-    )
+    return jsonify(form_shape(found.deployed, found.fields))
+
+
+def form_shape(deployed: FoundForm | NoForm | None, fields: Sequence[FormField]) -> TaskFormShape:
+    form = deployed if isinstance(deployed, FoundForm) else None
+    missing = deployed if isinstance(deployed, NoForm) else None
+    return {
+        "key": form.form.key if form else None,
+        "version": form.version if form else None,
+        "missing": missing.name if missing else None,
+        "fields": each(fields, _field),
+    }
 
 
 def _field(field: FormField) -> FormFieldShape:
@@ -179,10 +184,11 @@ def complete(task_id: UUID, sent: Sent) -> Response:
 
 
 def _answer(task_id: UUID, outcome: Any) -> Response:
-    return refused(outcome) if isinstance(outcome, Rejected) else _task(task_id)
+    return refused(outcome) if isinstance(outcome, Rejected) else answer_with_task(task_id)
 
 
-def _task(task_id: UUID) -> Response:
+def answer_with_task(task_id: UUID) -> Response:
+    """The task, if this actor may see it."""
     found = api_task(reader(), current_actor(), task_id)
     if found is None:
         abort(404)

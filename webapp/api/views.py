@@ -1,9 +1,32 @@
 """Every route of the API, on its one blueprint."""
 
-from webapp.api import attempts, definitions, external_tasks, instances, keys, messages, openapi, resting, tasks, work
+from importlib import import_module
+
 from webapp.api.blueprint import blueprint
 
-PARTS = (attempts, definitions, external_tasks, instances, keys, messages, openapi, resting, tasks, work)
-"""Importing them registered their routes."""
+PARTS = (
+    "attempts",
+    "decisions",
+    "definitions",
+    "external_tasks",
+    "inbox",
+    "instances",
+    "keys",
+    "messages",
+    "openapi",
+    "operating",
+    "overview",
+    "people",
+    "resting",
+    "standing",
+    "stored",
+    "tasks",
+    "versions",
+    "work",
+)
+"""The modules that have routes: importing them registers them."""
+
+for part in PARTS:
+    import_module(f"webapp.api.{part}")
 
 __all__ = ["PARTS", "blueprint"]

@@ -24,6 +24,9 @@ from webapp.db import command_connection, reader
 ATTEMPTS = {"attempts": Field(whole(least=1, most=100), 1, about="How many more it gets.")}
 
 
+ITEM_KINDS = ("job", "external_task", "delivery", "token")
+
+
 class JobShape(TypedDict):
     """`due_at`: what the model says; `available_at`: from when it may be acquired; `held`: why it is not."""
 
@@ -55,7 +58,7 @@ class IncidentShape(TypedDict):
     kind: str
     message: str
     detail: str
-    item_kind: Annotated[str, words("job", "external_task", "delivery", "token")]
+    item_kind: Annotated[str, words(*ITEM_KINDS)]
     item_id: UUID
     element_id: str | None
     process_instance_id: UUID | None
@@ -104,14 +107,21 @@ def list_jobs(asked: Sent) -> Response:
 @operation(
     scope="read",
     needs=("see", "incident"),
-    query={"process_definition_key": Field(text(), ""), "process_instance_id": Field(uuid, None), **paged()},
+    query={
+        "process_definition_key": Field(text(), ""),
+        "process_instance_id": Field(uuid, None),
+        "item_kind": Field(one_of(*ITEM_KINDS), ""),
+        "q": Field(text(), "", about="Part of the error or of the business key, or an element."),
+        **paged(),
+    },
     answers=Listed[IncidentShape],
 )
 def list_incidents(asked: Sent) -> Response:
     """What waits for a person, newest first."""
-    key, instance_id = asked.pop("process_definition_key"), asked.pop("process_instance_id")
+    for name, called in (("process_definition_key", "key"), ("process_instance_id", "instance_id"), ("item_kind", "work")):
+        asked[called] = asked.pop(name)
     with reading(reader()) as conn:
-        page = failed_items(conn, tenant_id=current_actor().tenant_id, key=key, instance_id=instance_id, **asked)
+        page = failed_items(conn, tenant_id=current_actor().tenant_id, **asked)
     return listed(page, incident_shape)
 
 
@@ -128,17 +138,18 @@ def list_alarms() -> Response:
 @operation(scope="operate", body=ATTEMPTS, answers=RetriedShape, refusals=(Refusal.NOT_FAILED, *CASE_OVER))
 def retry_job(item_id: UUID, sent: Sent) -> Response:
     """Give a failed job new attempts."""
-    return _retry("job", item_id, sent["attempts"])
+    return retried("job", item_id, sent["attempts"])
 
 
 @blueprint.post("/external-tasks/<uuid:item_id>/retry")
 @operation(scope="operate", body=ATTEMPTS, answers=RetriedShape, refusals=(Refusal.NOT_FAILED, *CASE_OVER))
 def retry_external_task(item_id: UUID, sent: Sent) -> Response:
     """Give a failed external task new attempts."""
-    return _retry("external_task", item_id, sent["attempts"])
+    return retried("external_task", item_id, sent["attempts"])
 
 
-def _retry(kind: str, item_id: UUID, attempts: int) -> Response:
+def retried(kind: str, item_id: UUID, attempts: int) -> Response:
+    """New attempts for an item of this kind."""
     outcome = retry_item(command_connection(), kind, item_id, actor=current_actor(), attempts=attempts, request_id=request_id())
     if isinstance(outcome, Rejected):
         return refused(outcome)

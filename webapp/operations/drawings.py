@@ -24,12 +24,9 @@ NOTE = "Drawing-Note"  # a header: what static/js/diagram.js says below the draw
 
 def drawing_response(definition_id: UUID) -> Response:
     """XML for bpmn-js, or 404 and why there is none. A version never changes, so the browser keeps what is final."""
-    with reading(reader()) as conn:
-        found = source(conn, definition_id)
-        kept = kept_drawing(conn, definition_id)
-    if found is None:
+    drawing = drawing_of(definition_id)
+    if drawing is None:
         abort(404)
-    drawing = _own(found) or (Drawing(kept.xml, kept.note) if kept is not None else _laid_out(found))
     tag = hashlib.sha256((drawing.xml or b"") + drawing.note.encode()).hexdigest()[:32]
     if drawing.final and request.if_none_match.contains(tag):
         response = Response(status=304)
@@ -41,6 +38,16 @@ def drawing_response(definition_id: UUID) -> Response:
     response.set_etag(tag)
     response.headers["Cache-Control"] = "private, max-age=86400" if drawing.final and drawing.xml else "no-store"
     return response
+
+
+def drawing_of(definition_id: UUID) -> Drawing | None:
+    """The model's own drawing, or the one that is laid out and kept. None: there is no such version."""
+    with reading(reader()) as conn:
+        found = source(conn, definition_id)
+        kept = kept_drawing(conn, definition_id)
+    if found is None:
+        return None
+    return _own(found) or (Drawing(kept.xml, kept.note) if kept is not None else _laid_out(found))
 
 
 def _own(found: Source) -> Drawing | None:

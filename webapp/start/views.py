@@ -43,13 +43,13 @@ def index() -> Any:
 
 @blueprint.get("/start/<key>")
 def show(key: str) -> Any:
-    found = _load(key)
+    found = load_start(key)
     return _page(found, fresh_form(found.fields, {}))
 
 
 @blueprint.post("/start/<key>")
 def begin(key: str) -> Any:
-    found = _load(key)
+    found = load_start(key)
     form, values = read_form(found.fields, request.form, {})
     business_key = request.form.get("business_key", "").strip()
     if form.problems:
@@ -73,13 +73,14 @@ def begin(key: str) -> Any:
 @stale_form(begin)
 def press_again(key: str) -> Any:
     """An honest press from a page that was too old: everything typed stands there again."""
-    found = _load(key)
+    found = load_start(key)
     form, _ = read_form(found.fields, request.form, {})
     typed = Form(tuple(Control(control.field, control.text) for control in form.controls))
     return _page(found, typed, 400, business_key=request.form.get("business_key", "").strip(), stale=True)
 
 
-def _load(key: str) -> StartForm:
+def load_start(key: str) -> StartForm:
+    """What its form asks for; 404 for what nobody starts by hand."""
     with reading(reader()) as conn:
         process = startable_process(conn, current_actor(), key)
     if process is None:

@@ -126,7 +126,7 @@ def operation_of(view: Any) -> Operation | None:
 def paged(*, most: int = 200, usual: int = 50) -> dict[str, Field]:
     """The two query fields of a list that is read page by page."""
     return {
-        "cursor": Field(text(longest=20_000), None, about="`next_cursor` of the page before, with the same filters."),
+        "cursor": Field(text(longest=2_000), None, about="`next_cursor` of the page before, with the same filters."),
         "limit": Field(whole(least=1, most=most), usual, about="How many at most."),
     }
 

@@ -46,14 +46,14 @@ PARAMETERS: dict[str, Any] = {
         "name": "Idempotency-Key",
         "in": "header",
         "required": False,
-        "description": "The same key, path and body get the first answer, for a day.",
-        "schema": {"type": "string", "minLength": 1, "maxLength": 255, "pattern": "^[!-~]+$"},
+        "description": "Printable. The same key, path and body get the first answer, for a day.",
+        "schema": {"type": "string", "minLength": 1, "maxLength": 255},
     },
 }
 HEADERS: dict[str, Any] = {
     "Location": {"description": "Where the new one is.", "schema": {"type": "string"}},
     "RetryAfter": {"description": "Seconds.", "schema": {"type": "integer", "minimum": 0}},
-    "WWWAuthenticate": {"description": "How to sign in.", "schema": {"type": "string"}},
+    "WWWAuthenticate": {"description": "How to sign in; which scope is missing.", "schema": {"type": "string"}},
 }
 
 
@@ -65,7 +65,7 @@ def parameters_of(method: str, declared: Operation) -> list[dict[str, Any]]:
 def headers_of(method: str, status: int) -> dict[str, Any]:
     """The headers of an answer."""
     match status:
-        case 401:
+        case 401 | 403:
             return {"WWW-Authenticate": {"$ref": "#/components/headers/WWWAuthenticate"}}
         case 503:
             return {"Retry-After": {"$ref": "#/components/headers/RetryAfter"}}

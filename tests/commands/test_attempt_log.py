@@ -10,6 +10,7 @@ import pytest
 from engine.commands.attempt_log import Line, Report, keep_reports, report_attempt
 from engine.commands.outcome import Actor, Refusal, Rejected, Reported
 from engine.commands.upkeep import Kept, upkeep
+from engine.db.acquire import recover_expired
 from engine.db.session import connect
 from engine.ids import new_id
 from engine.reports import MOST_LINES
@@ -131,6 +132,21 @@ def test_a_worker_writes_what_several_attempts_said_in_one_statement(conn: Conne
     ]
     ages = "SELECT extract(epoch FROM baton_clock() - at)::int FROM attempt_line ORDER BY id"
     assert [age for (age,) in conn.execute(ages).fetchall()] == [5, 0]
+
+
+def test_what_two_attempts_of_one_item_said_is_kept_apart(conn: Connection) -> None:
+    job = rows.job(conn)
+    keep_reports(conn, [Report(job, 1, lines=[Line("a")]), Report(job, 2, lines=[Line("b")])])
+    assert said(conn, job) == [(1, "info", "a"), (2, "info", "b")]
+
+
+def test_R4_a_client_whose_lease_was_taken_back_reports_nothing_more(conn: Connection, clock: Clock) -> None:
+    task = leased(conn)
+    clock.advance(seconds=61)
+    recover_expired(conn, limit=5)
+    late = report_attempt(conn, task, actor=OP, lease_number=3, lines=[Line("late")])
+    assert isinstance(late, Rejected) and late.refusal is Refusal.LEASE_LOST
+    assert said(conn, task) == []
 
 
 def test_what_was_reported_stays_when_the_item_is_gone_and_goes_after_a_month(committed_db: Connection, clock: Clock) -> None:

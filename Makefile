@@ -54,10 +54,11 @@ bench: dev ## measure (ARGS='engine --json'; for `queue` procrastinate and DBOS 
 	@$(if $(findstring queue,$(ARGS)),scripts/environment bench || echo "Going on without procrastinate and DBOS" >&2)
 	@exec $(PY) -m cli.main bench $(ARGS)
 
-dist: dev ## one wheel in dist/, with templates, static files and migrations
-	@rm -rf build dist
+dist: dev ## two wheels in dist/: Baton, with templates, static files and migrations; and baton-client, for programs elsewhere
+	@rm -rf build dist client/build
 	$(PY) -m build --wheel --no-isolation
-	@rm -rf build
+	$(PY) -m build --wheel --no-isolation --outdir dist client
+	@rm -rf build client/build
 
 lock: dev ## pin the requirements anew from pyproject.toml
 	scripts/lock

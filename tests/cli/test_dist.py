@@ -66,6 +66,24 @@ def _counts(path: Path) -> bool:
     return path.is_file() and not MADE.intersection(path.parts[len(HERE.parts) :])
 
 
+@pytest.fixture(scope="module")
+def client_alone(tmp_path_factory) -> Path:
+    """A Python whose environment holds baton-client, and of everything else only what that asks for."""
+    source, out, home = (tmp_path_factory.mktemp(name) for name in ("client", "client-dist", "client-env"))
+    _copy(HERE / "client", source / "client")
+    command = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", str(out), str(source / "client")]
+    subprocess.run(command, check=True, capture_output=True, timeout=120)
+    (built,) = out.glob("*.whl")
+    venv.create(home, with_pip=False)
+    packages = Path(sysconfig.get_path("purelib", vars={"base": str(home), "platbase": str(home)}))
+    for name in ("httpx", "httpcore", "h11", "anyio", "certifi", "idna", "typing_extensions.py"):  # what httpx needs, and no more
+        (packages / name).symlink_to(Path(sysconfig.get_path("purelib")) / name)
+    uv = Path(sys.executable).parent / "uv"
+    install = [str(uv), "pip", "install", "--quiet", "--offline", "--no-deps", "--python", str(home / "bin" / "python"), str(built)]
+    subprocess.run(install, check=True, timeout=60)
+    return home / "bin" / "python"
+
+
 @contextmanager
 def running(command: list[str], log: Path, **environment: str) -> Iterator[None]:
     with (
@@ -80,7 +98,7 @@ def running(command: list[str], log: Path, **environment: str) -> Iterator[None]
             process.wait(timeout=40)
 
 
-def test_the_installed_wheel_migrates_serves_and_works(baton, server_url, tmp_path):
+def test_the_installed_wheel_migrates_serves_and_works_and_the_client_alone_asks_it(baton, client_alone, server_url, tmp_path):
     """Production as deploy/README.md has it, in a database that was empty before."""
     import psycopg
 
@@ -88,13 +106,13 @@ def test_the_installed_wheel_migrates_serves_and_works(baton, server_url, tmp_pa
     with psycopg.connect(server_url, autocommit=True) as admin:
         admin.execute(f"CREATE DATABASE {name}")
     try:
-        _serve_and_work(baton, server_url.rsplit("/", 1)[0] + f"/{name}", tmp_path)
+        _serve_and_work(baton, server_url.rsplit("/", 1)[0] + f"/{name}", tmp_path, client_alone)
     finally:
         with psycopg.connect(server_url, autocommit=True) as admin:
             admin.execute(f"DROP DATABASE {name} WITH (FORCE)")
 
 
-def _serve_and_work(baton: Path, database_url: str, folder: Path) -> None:
+def _serve_and_work(baton: Path, database_url: str, folder: Path, client: Path) -> None:
     url = f"http://127.0.0.1:{free_port()}"
     told = {
         "DATABASE_URL": database_url,
@@ -124,6 +142,23 @@ def _serve_and_work(baton: Path, database_url: str, folder: Path) -> None:
         until(lambda: "Look at it" in ada.get("/inbox?view=all").text, "the installed worker fired the timer")
         stylesheet = next(part for part in ada.get("/inbox").text.split('"') if part.startswith("/static/app.css"))
         assert ada.get(stylesheet).status_code == 200
+        key = run("key", "add", "ada", "--name", "a program").strip()
+        asked = subprocess.run(
+            [str(client), "-c", ASK, url, key], cwd=folder, env={}, capture_output=True, text=True, timeout=60, check=True
+        )
+        assert asked.stdout == "Look at it, W-1\nno engine inside\n"
+
+
+ASK = """
+import sys
+from baton_client import AsyncWorker, Client, Worker
+with Client(sys.argv[1], sys.argv[2]) as baton:
+    print(*(f"{task.name}, {task.business_key}" for task in baton.every(baton.tasks)))
+try:
+    import engine
+except ImportError:
+    print("no engine inside")
+"""
 
 
 def _ready(url: str) -> bool:

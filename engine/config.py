@@ -226,6 +226,15 @@ class Settings:
         "BATON_INSECURE_COOKIES", False, _switch, "Production without TLS in front: leaves Secure off the cookies.", shown="off"
     )
     key_max_days: int = variable("BATON_KEY_MAX_DAYS", 0, _whole(0, 3650), "How many days an API key may hold; 0: for ever, if so asked.")
+    api_limit: int = variable(
+        "BATON_API_LIMIT",
+        6000,
+        _whole(0, 10_000_000),
+        "Requests a minute of one API key, or of one person without one, to /api/v1 and /engine-rest, replicas together; 0: no limit.",
+    )
+    api_guest_limit: int = variable(
+        "BATON_API_GUEST_LIMIT", 120, _whole(0, 10_000_000), "The same of one address that sends no valid key; 0: no limit."
+    )
     time_zone: str = variable("BATON_TIME_ZONE", "UTC", _time_zone, "The zone in which pages show and read times.")
     metrics_token: str | None = variable(
         "BATON_METRICS_TOKEN",

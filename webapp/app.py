@@ -11,7 +11,7 @@ from werkzeug.middleware.proxy_fix import ProxyFix
 
 from engine.config import Settings
 from engine.paths import shipped
-from webapp import assets, errors, filters, security
+from webapp import assets, errors, filters, limits, security
 from webapp.auth.session import DatabaseSessions
 from webapp.db import init_db
 
@@ -49,6 +49,7 @@ def create_app(settings: Settings) -> Flask:
         app.wsgi_app = ProxyFix(app.wsgi_app, x_for=hops, x_proto=hops, x_host=hops)  # type: ignore[method-assign]  # how Flask documents it
     init_db(app, settings)
     security.init_app(app, settings)
+    limits.init_app(app)
     assets.init_app(app)
     filters.init_app(app)
     errors.init_app(app)

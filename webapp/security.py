@@ -1,8 +1,8 @@
 """What holds for every request: closed by default, CSRF on every change, one strict set of headers.
 
-Order: who is it; is the view open to guests; is it within the scopes of the API key; is the body of a kind that a foreign page
-cannot send unseen; is the CSRF token this session's; is it text that a database can hold. Only then does a view run. Nothing
-here knows tasks or processes.
+Order: who is it; has a program asked too often; is the view open to guests; is it within the scopes of the API key; is the
+body of a kind that a foreign page cannot send unseen; is the CSRF token this session's; is it text that a database can hold.
+Only then does a view run. Nothing here knows tasks or processes.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from webapp.auth import basic, store
 from webapp.auth.identity import identity
 from webapp.auth.scopes import check_scope
 from webapp.db import reader
+from webapp.limits import count_program
 
 csrf = CSRFProtect()
 Again = TypeVar("Again", bound=Callable[..., Any])
@@ -67,6 +68,7 @@ def init_app(app: Flask, settings: Settings) -> None:
         return response
 
     app.before_request(_identify)
+    app.before_request(_refuse_too_many)
     app.before_request(_refuse_guests)
     app.before_request(_refuse_beyond_scope)
     app.before_request(_refuse_foreign_bodies)
@@ -146,6 +148,11 @@ def _identify() -> None:
                 g.identity = basic.identify(token)
             except basic.TooManyTries as paused:
                 raise TooManyRequests("Too many wrong tries.", retry_after=paused.seconds) from paused
+
+
+def _refuse_too_many() -> None:
+    if is_program():
+        count_program(current_app.config["BATON"])
 
 
 def _refuse_guests() -> Any:

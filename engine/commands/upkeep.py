@@ -83,6 +83,14 @@ def _receipts(conn: Connection, kept: Kept) -> int:
     ).rowcount
 
 
+def _request_counts(conn: Connection, kept: Kept) -> int:
+    # Two minutes more than a window: whoever adds to one looked at the clock a moment ago.
+    return conn.execute(
+        "DELETE FROM request_count WHERE ctid = ANY (ARRAY(SELECT ctid FROM request_count"
+        f" WHERE minute < extract(epoch FROM baton_now())::bigint / 60 - 2 LIMIT {MOST_ROWS}))"
+    ).rowcount
+
+
 def _reports(conn: Connection, kept: Kept) -> int:
     # Lines first: without the row of its attempt a line is not shown.
     return sum(
@@ -157,6 +165,7 @@ CHORES = (
     Chore("message_receipts", 300, _receipts),
     Chore("expired_messages", 60, _delete("message_expired", "id", "expires_at < baton_now() - interval '1 day'")),
     Chore("attempt_reports", 300, _reports),
+    Chore("request_counts", 60, _request_counts),
 )
 
 _TURN = """

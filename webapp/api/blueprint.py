@@ -22,6 +22,15 @@ def limit_json() -> None:
             abort(413)
 
 
+@blueprint.after_request
+def name_the_state(response: Response) -> Response:
+    """A strong ETag of the body; 304 for whoever has it already."""
+    if request.method in ("GET", "HEAD") and response.status_code == 200 and not response.is_streamed:
+        response.add_etag()
+        response.make_conditional(request)
+    return response
+
+
 @blueprint.after_app_request
 def name_the_scheme(response: Response) -> Response:
     """A 401 says how to sign in (RFC 9110, section 11.6.1)."""

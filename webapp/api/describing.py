@@ -27,6 +27,8 @@
   who asks, what is sent, `not_found` where the path names something, `not_allowed`, and what the server itself refuses.
 - `scope`: what an API key must be allowed, one of `SCOPES`. It stands as `view.operation.scope`.
 - `needs=("see", "job")`: asked of engine.commands.may before anything is read; 403.
+- `of="show_task"`: the operation that shows what this one changes, by the same path parameters. `If-Match` is compared with its
+  ETag (412), and the answer, if it is the same thing, carries its new one.
 - `once=False`: a change that takes no Idempotency-Key.
 
 A route of `/api/v1` without a declaration fails tests/web/test_api_description.py.
@@ -40,12 +42,13 @@ from dataclasses import dataclass, field
 from functools import wraps
 from typing import Any, Literal, TypeVar, cast, get_args
 
-from flask import abort, request
+from flask import Response, abort, current_app, make_response, request
 
 from engine.commands.may import may
 from engine.commands.outcome import Refusal
 from webapp.api.bodies import Field, json_body, multipart, query, text, whole
 from webapp.auth.identity import current_actor
+from webapp.errors import problem
 
 View = TypeVar("View", bound=Callable[..., Any])
 Sent = dict[str, Any]
@@ -84,6 +87,7 @@ class Operation:
     refusals: tuple[Refusal, ...] = ()
     needs: tuple[str, str] | None = None
     once: bool = True
+    of: str | None = None
 
 
 def operation(
@@ -95,6 +99,7 @@ def operation(
     refusals: tuple[Refusal, ...] = (),
     needs: tuple[str, str] | None = None,
     once: bool = True,
+    of: str | None = None,
 ) -> Callable[[View], View]:
     """Declare and check one route: above the view, below `@blueprint.get` or `.post`."""
     if scope not in SCOPES:
@@ -103,13 +108,17 @@ def operation(
     def declare(view: View) -> View:
         summary, _, description = (inspect.getdoc(view) or "").partition("\n\n")
         by_status = answers if isinstance(answers, Mapping) else {200: answers}
-        declared = Operation(scope, summary, description, by_status, body, query, refusals, needs, once)
+        declared = Operation(scope, summary, description, by_status, body, query, refusals, needs, once, of)
 
         @wraps(view)
         def checked(**path: Any) -> Any:
             if needs is not None and not may(current_actor(), *needs):
                 abort(403)
-            return view(**path, **_read(declared))
+            read = _read(declared)
+            if of is None:
+                return view(**path, **read)
+            _compare_state(of, path)
+            return _named(view(**path, **read))
 
         checked.operation = declared  # type: ignore[attr-defined]  # a mark on the function: for keys, and for the description
         return cast(View, checked)
@@ -129,6 +138,25 @@ def paged(*, most: int = 200, usual: int = 50) -> dict[str, Field]:
         "cursor": Field(text(longest=2_000), None, about="`next_cursor` of the page before, with the same filters."),
         "limit": Field(whole(least=1, most=most), usual, about="How many at most."),
     }
+
+
+def _compare_state(of: str, path: Mapping[str, Any]) -> None:
+    """412 unless what is to be changed is still as the caller saw it. Looked at just before the command, not under its locks."""
+    if "If-Match" not in request.headers:
+        return
+    show = inspect.unwrap(current_app.view_functions[f"{request.blueprint}.{of}"])
+    tag = _named(make_response(show(**path))).get_etag()[0] or ""
+    if not request.if_match.contains(tag):
+        refusal = problem(412, "precondition_failed", f'expected If-Match to name the state of now, "{tag}"')
+        refusal.set_etag(tag)
+        abort(refusal)
+
+
+def _named(response: Response) -> Response:
+    """With the ETag of its body, which is that of the same body shown."""
+    if response.status_code == 200:
+        response.add_etag()
+    return response
 
 
 def _read(declared: Operation) -> dict[str, Sent]:

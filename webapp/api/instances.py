@@ -169,6 +169,7 @@ def near_misses_of_instance(instance_id: UUID) -> Response:
 @blueprint.post("/process-instances/<uuid:instance_id>/cancel")
 @operation(
     scope="operate",
+    of="show_instance",
     body={"reason": Field(text(longest=1000, empty=True), "", example="Ordered twice.")},
     answers=InstanceDetailShape,
     refusals=(Refusal.INSTANCE_ENDED, Refusal.ALREADY_CANCELLED, Refusal.INSTANCE_CANCELLING, Refusal.CALLED_INSTANCE),

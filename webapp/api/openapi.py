@@ -29,6 +29,10 @@ change. The list beside `bearer` says which scope a key needs.
 
 **Repeats.** `Idempotency-Key` makes a change harmless to repeat for a day: the same key, path and body get the first answer.
 
+**States** have names: `ETag`. `If-None-Match` spares a body that you have (304), `If-Match` a change of what has changed (412).
+
+**Limits** are told with each answer (`RateLimit`, `RateLimit-Policy`); beyond them 429 says when to come back (`Retry-After`).
+
 **Lists** are `{"items": […], "next_cursor": …}`; give the cursor back as `cursor`, with the same filters, until it is null.
 
 **Errors** are `application/problem+json` with a machine-readable `reason`. What you may not see is answered as if it were not there.
@@ -110,7 +114,9 @@ def _operation(rule: Rule, method: str, declared: Operation, schemas: Schemas) -
     parameters += [_query_parameter(name, field) for name, field in (declared.query or {}).items()]
     parameters += parameters_of(method, declared)
     cookie: dict[str, list[str]] = {"session": [], "csrf": []} if changes else {"session": []}
-    answers = {str(status): _answer(status, kind, method, schemas) for status, kind in declared.answers.items()}
+    answers = {str(status): _answer(status, kind, method, declared, schemas) for status, kind in declared.answers.items()}
+    if method == "GET":
+        answers["304"] = {"description": "It is still so.", "headers": headers_of(304, tagged=True)}
     return {
         "operationId": rule.endpoint.rpartition(".")[2],
         "summary": declared.summary,
@@ -166,9 +172,12 @@ def _described(field: Any) -> dict[str, Any]:
     return {**_field_schema(field), **({"description": field.about} if field.about else {})}
 
 
-def _answer(status: int, kind: Any, method: str, schemas: Schemas) -> dict[str, Any]:
+def _answer(status: int, kind: Any, method: str, declared: Operation, schemas: Schemas) -> dict[str, Any]:
     about = {200: "Done." if method != "GET" else "What was asked for.", 201: "Made.", 202: "Accepted.", 204: "Done."}.get(status, "Done.")
-    answer: dict[str, Any] = {"description": about, "headers": headers_of(method, status)}
+    answer: dict[str, Any] = {
+        "description": about,
+        "headers": headers_of(status, tagged=status == 200 and (method == "GET" or declared.of is not None)),
+    }
     if isinstance(kind, Raw):
         return {**answer, "content": {kind.media_type: {}}}
     if kind is None:

@@ -59,7 +59,9 @@ class PausedShape(TypedDict):
 
 
 @blueprint.post("/process-instances/<uuid:instance_id>/suspend")
-@operation(scope="operate", body={"reason": REASON}, answers=InstanceDetailShape, refusals=(Refusal.ALREADY_SUSPENDED, *CASE))
+@operation(
+    scope="operate", of="show_instance", body={"reason": REASON}, answers=InstanceDetailShape, refusals=(Refusal.ALREADY_SUSPENDED, *CASE)
+)
 def suspend(instance_id: UUID, sent: Sent) -> Response:
     """Suspend a case as a whole.
 
@@ -70,7 +72,9 @@ def suspend(instance_id: UUID, sent: Sent) -> Response:
 
 
 @blueprint.post("/process-instances/<uuid:instance_id>/resume")
-@operation(scope="operate", body={"reason": REASON}, answers=InstanceDetailShape, refusals=(Refusal.NOT_SUSPENDED, *CASE))
+@operation(
+    scope="operate", of="show_instance", body={"reason": REASON}, answers=InstanceDetailShape, refusals=(Refusal.NOT_SUSPENDED, *CASE)
+)
 def resume(instance_id: UUID, sent: Sent) -> Response:
     """Let a suspended case go on.
 

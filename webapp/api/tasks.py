@@ -144,14 +144,14 @@ def _field(field: FormField) -> FormFieldShape:
 
 
 @blueprint.post("/tasks/<uuid:task_id>/claim")
-@operation(scope="tasks", answers=TaskShape, refusals=(Refusal.ALREADY_CLAIMED, *TASK_OVER))
+@operation(scope="tasks", answers=TaskShape, of="show_task", refusals=(Refusal.ALREADY_CLAIMED, *TASK_OVER))
 def claim_task(task_id: UUID) -> Response:
     """Claim a task: it is yours until you complete it or give it back."""
     return _answer(task_id, claim(command_connection(), task_id, actor=current_actor(), request_id=request_id()))
 
 
 @blueprint.post("/tasks/<uuid:task_id>/unclaim")
-@operation(scope="tasks", answers=TaskShape, refusals=(Refusal.NOT_CLAIMED, Refusal.NOT_YOURS, *TASK_OVER))
+@operation(scope="tasks", answers=TaskShape, of="show_task", refusals=(Refusal.NOT_CLAIMED, Refusal.NOT_YOURS, *TASK_OVER))
 def unclaim_task(task_id: UUID) -> Response:
     """Give a claimed task back to its candidates."""
     return _answer(task_id, unclaim(command_connection(), task_id, actor=current_actor(), request_id=request_id()))
@@ -160,6 +160,7 @@ def unclaim_task(task_id: UUID) -> Response:
 @blueprint.post("/tasks/<uuid:task_id>/assign")
 @operation(
     scope="tasks",
+    of="show_task",
     body={"assignee": Field(text(nullable=True), about="A username; null gives it back to its candidates.", example="bo")},
     answers=TaskShape,
     refusals=(Refusal.NOT_YOURS, Refusal.NOT_CLAIMED, *TASK_OVER),
@@ -173,6 +174,7 @@ def assign_task(task_id: UUID, sent: Sent) -> Response:
 @blueprint.post("/tasks/<uuid:task_id>/complete")
 @operation(
     scope="tasks",
+    of="show_task",
     body={"variables": Field(variables, {}, example={"approved": True})},
     answers=TaskShape,
     refusals=(Refusal.NOT_CLAIMED, Refusal.NOT_YOURS, *TASK_OVER),

@@ -8,7 +8,7 @@ from engine.db.models.base import Base
 from engine.db.models.cases import CompletedExecution, ProcessInstance, Scope, Token, Variable
 from engine.db.models.definitions import DecisionDefinition, Deployment, Drawing, FormDefinition, ProcessDefinition
 from engine.db.models.messages import Message, MessageExpired, MessageReceipt, Subscription
-from engine.db.models.people import ApiKey, LoginAttempt, Person, PersonGroup, WebSession
+from engine.db.models.people import ApiKey, LoginAttempt, Person, PersonGroup, RequestCount, WebSession
 from engine.db.models.records import Audit, History, Incident, Refusal, Request
 from engine.db.models.tasks import InboxEntry, UserTask
 from engine.db.models.work import Delivery, ExternalTask, Job, TimerFiring
@@ -43,6 +43,7 @@ __all__ = [
     "ProcessInstance",
     "Refusal",
     "Request",
+    "RequestCount",
     "Scope",
     "Subscription",
     "Suspension",

@@ -62,6 +62,16 @@ class PersonGroup(Base):
     group_key: Mapped[str] = mapped_column(Text)
 
 
+class RequestCount(Base):
+    """How many requests one who asks has made in a minute since the epoch. Unlogged; webapp.limits alone reads it."""
+
+    __tablename__ = "request_count"
+    __table_args__ = (PrimaryKeyConstraint("who", "minute", name="pk_request_count"), {"prefixes": ["UNLOGGED"]})
+    who: Mapped[str] = mapped_column(Text)
+    minute: Mapped[int] = mapped_column(BigInteger)
+    requests: Mapped[int] = mapped_column(BigInteger)
+
+
 class WebSession(Base):
     __tablename__ = "web_session"
     __table_args__ = (

@@ -94,6 +94,31 @@ def growth_bench(server: str | None, as_json: bool) -> None:
         click.echo(f"{name.replace('_', ' '):40} {value}")
 
 
+@bench.command("polls")
+@click.option("--server", help="URL of a server on which a database may be made; else DATABASE_URL, else an embedded one.")
+@click.option("--waiters", default=200, show_default=True, help="Programs that wait for external tasks.")
+@click.option("--readers", default=2, show_default=True, help="People who look at pages meanwhile.")
+@click.option("--seconds", default=10.0, show_default=True, help="Of each window.")
+@click.option("--rounds", default=3, show_default=True, help="Windows alone and beside who waits, in turns.")
+@json_option
+def polls_bench(server: str | None, waiters: int, readers: int, seconds: float, rounds: int, as_json: bool) -> None:
+    """What pages take of one web process, alone and beside programs that wait for external tasks."""
+    from cli.bench.polls import bench_polls
+    from cli.bench.server import a_server
+
+    with a_server(server) as url:
+        figures = bench_polls(url, waiters=waiters, seconds=seconds, rounds=rounds, readers=readers)
+    if as_json:
+        click.echo(json.dumps(asdict(figures)))
+        return
+    for window in figures.windows:
+        click.echo(f"{window.waiting:4} wait  {window.pages:6,} pages   p50 {window.p50_ms:7.1f} ms   p95 {window.p95_ms:7.1f} ms")
+    click.echo(
+        f"ratio of the p95s {figures.ratio:.2f}; {figures.threads} threads and {figures.connections} connections with all waiting;"
+        f" {figures.tasks_done} tasks done meanwhile"
+    )
+
+
 @bench.command("expressions")
 @click.option("--seconds", default=0.5, show_default=True, help="CPU time for each side of each case, in all rounds together.")
 @click.option("--rounds", default=5, show_default=True)

@@ -2,6 +2,7 @@
 
 from webapp.engine_rest import (
     definitions,
+    external_task_lists,
     external_tasks,
     fetching,
     instances,
@@ -16,6 +17,7 @@ from webapp.engine_rest.blueprint import blueprint
 __all__ = [
     "blueprint",
     "definitions",
+    "external_task_lists",
     "external_tasks",
     "fetching",
     "instances",

@@ -29,6 +29,7 @@ import psycopg
 from argon2 import PasswordHasher
 from sqlalchemy.engine import make_url
 
+from cli.bench.server import worker_environment
 from engine.commands.api_keys import add_api_key
 from engine.commands.deploy import deploy
 from engine.commands.outcome import SYSTEM, ApiKeyAdded, Deployed
@@ -248,10 +249,11 @@ def _web(url: str, waiters: int) -> Iterator[tuple[str, int]]:
     with socket.socket() as found:
         found.bind(("127.0.0.1", 0))
         listen = f"127.0.0.1:{found.getsockname()[1]}"
-    others = {name: value for name, value in os.environ.items() if not name.startswith("BATON_")}
-    told = {"DATABASE_URL": url, "BATON_LISTEN": listen, "BATON_WEB_PROCESSES": "1", "BATON_LONG_POLLS": str(2 * waiters + 2)}
+    told = {"BATON_LISTEN": listen, "BATON_WEB_PROCESSES": "1", "BATON_LONG_POLLS": str(2 * waiters + 2)}
     with tempfile.TemporaryFile() as log:
-        server = subprocess.Popen([sys.executable, "-m", "cli.main", "web"], env={**others, **told}, stdout=log, stderr=log)
+        server = subprocess.Popen(
+            [sys.executable, "-m", "cli.main", "web"], env=worker_environment(url, handlers="", **told), stdout=log, stderr=log
+        )
         try:
             _until_ready(f"http://{listen}", server)
             children = Path(f"/proc/{server.pid}/task/{server.pid}/children").read_text().split()

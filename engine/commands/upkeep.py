@@ -102,6 +102,13 @@ def _reports(conn: Connection, kept: Kept) -> int:
     )
 
 
+def _external_workers(conn: Connection, kept: Kept) -> int:
+    return conn.execute(
+        "DELETE FROM external_worker WHERE ctid = ANY (ARRAY(SELECT ctid FROM external_worker"
+        f" WHERE last_seen_at < baton_now() - interval '1 day' ORDER BY last_seen_at LIMIT {MOST_ROWS}))"
+    ).rowcount
+
+
 def _partitions(conn: Connection, kept: Kept) -> int:
     # ATTACH waits for whoever reads the history in a long transaction; nobody shall queue up behind us meanwhile.
     conn.execute("SET LOCAL lock_timeout = '2s'")
@@ -160,6 +167,7 @@ CHORES = (
     Chore("requests", 300, _requests),
     Chore("login_attempts", 3600, _delete("login_attempt", "id", "at < baton_now() - interval '1 day'")),
     Chore("workers", 3600, _delete("worker", "id", "coalesce(stopped_at, heartbeat_at) < baton_now() - interval '1 day'")),
+    Chore("external_workers", 3600, _external_workers),
     Chore("timer_firings", 300, _firings),
     Chore("alarms", 60, _alarms),
     Chore("message_receipts", 300, _receipts),

@@ -1,4 +1,7 @@
-"""The register of workers: who lives, where, what it can run. It informs people; no lease depends on it."""
+"""The register of workers: who lives, where, what it can run; and from where programs outside ask.
+
+It informs people; no lease depends on it.
+"""
 
 from __future__ import annotations
 
@@ -75,3 +78,18 @@ def stopped(conn: Connection, worker_id: UUID) -> None:
     Locks: its row of `worker`. Refuses: nothing; a row that is gone is fine.
     """
     conn.execute("UPDATE worker SET stopped_at = baton_clock(), busy = 0, draining = false WHERE id = %s", (worker_id,))
+
+
+_SEE = """
+INSERT INTO external_worker (tenant_id, worker_id, address) VALUES (%(tenant_id)s, %(worker_id)s, %(address)s)
+ON CONFLICT ON CONSTRAINT pk_external_worker DO UPDATE SET last_seen_at = baton_clock()
+"""
+
+
+@command
+def see_external_worker(conn: Connection, worker_id: str, *, tenant_id: str, address: str) -> None:
+    """A program that acquires external tasks has asked under this name from this address.
+
+    Locks: its own row of `external_worker`. Refuses: nothing.
+    """
+    conn.execute(_SEE, {"tenant_id": tenant_id, "worker_id": worker_id, "address": address})

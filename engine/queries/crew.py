@@ -51,6 +51,26 @@ def worker(conn: Connection, worker_id: UUID) -> WorkerRow | None:
 
 
 @dataclass(frozen=True, slots=True)
+class ExternalWorkerRow:
+    """A name under which programs outside ask for external tasks. `addresses`: the last five; `present`: those within `SHARED_MINUTES`."""
+
+    worker_id: str
+    addresses: list[str]
+    present: int
+    first_seen_at: datetime
+    last_seen_at: datetime
+    leases: int
+
+
+SHARED_MINUTES = 5  # two addresses within so long are two programs of one name, or one that has just moved
+
+
+def external_workers(conn: Connection, *, tenant_id: str = "", limit: int = 200) -> list[ExternalWorkerRow]:
+    """Those of the last day: names that several addresses share first, then those that asked last."""
+    return rows(conn, ExternalWorkerRow, EXTERNAL_WORKERS, {"tenant": tenant_id, "minutes": SHARED_MINUTES, "limit": limit})
+
+
+@dataclass(frozen=True, slots=True)
 class DeliveryRow:
     id: UUID
     kind: str
@@ -213,6 +233,21 @@ SELECT id, host, pid, version, started_at, heartbeat_at, extract(epoch FROM bato
 WORKERS = f"""{_WORKER}
  WHERE stopped_at IS NULL OR (:stopped AND stopped_at > baton_now() - interval '7 days')
  ORDER BY stopped_at IS NOT NULL, heartbeat_at, id LIMIT :limit
+"""
+
+EXTERNAL_WORKERS = """
+WITH held AS MATERIALIZED (
+  SELECT lease_owner, count(*)::int AS many FROM external_task WHERE tenant_id = :tenant AND status = 'leased' GROUP BY lease_owner
+)
+SELECT w.worker_id, (array_agg(w.address ORDER BY w.last_seen_at DESC, w.address))[1:5] AS addresses,
+       count(*) FILTER (WHERE w.last_seen_at > baton_now() - make_interval(mins => :minutes))::int AS present,
+       min(w.first_seen_at) AS first_seen_at, max(w.last_seen_at) AS last_seen_at, coalesce(min(held.many), 0) AS leases
+  FROM external_worker AS w LEFT JOIN held ON held.lease_owner = w.worker_id
+ WHERE w.tenant_id = :tenant AND w.last_seen_at > baton_now() - interval '1 day'
+ GROUP BY w.worker_id
+ ORDER BY count(*) FILTER (WHERE w.last_seen_at > baton_now() - make_interval(mins => :minutes)) > 1 DESC,
+       max(w.last_seen_at) DESC, w.worker_id
+ LIMIT :limit
 """
 
 DELIVERIES = """

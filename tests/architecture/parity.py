@@ -30,6 +30,7 @@ NOT_THERE: dict[tuple[str, str], str] = {
 
 NOT_BY_WORKERS: dict[str, str] = {
     "keep_drawing": "whoever first looks at a model without a drawing has it laid out and kept",
+    "see_external_worker": "called by the web server for programs outside that acquire",
     "take_turn": "called by `upkeep` in its own module, which the workers call",
 }
 """Commands without an actor that the worker does not name."""

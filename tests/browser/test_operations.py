@@ -44,6 +44,8 @@ def furnished(conn: psycopg.Connection[Any]) -> Any:
     made.delivery(definition, here, status="failed", attempts=8, last_error="503")
     made.delivery(definition, here, **made.lease(worker, seconds_left=-20))
     made.insert("message", name="paid", correlation_key="1", published_by="x", expires_at=made.at(hours=1))
+    for address in ("10.0.0.1", "2001:db8:1234:5678:9abc:def0:1234:5678"):
+        conn.execute("INSERT INTO external_worker (worker_id, address) VALUES ('shipping-worker-of-a-long-name-1', %s)", (address,))
     conn.execute("INSERT INTO login_attempt (username_key, address, succeeded) VALUES ('mira', '10.0.0.1', false)")
     return here
 

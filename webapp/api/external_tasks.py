@@ -24,6 +24,7 @@ from webapp.api.schemas import Items, Moment
 from webapp.api.shapes import CASE_OVER, moment, refused
 from webapp.auth.identity import current_actor
 from webapp.db import command_connection
+from webapp.outside import note_worker
 
 LEASE = Field(number(least=1, most=24 * 3600), 60.0, about="For how long it is leased.")
 NUMBER = Field(whole(least=1), about="The `lease_number` that it was acquired under.", example=1)
@@ -88,6 +89,7 @@ def acquire(sent: Sent) -> Response:
 
     Asked again, it leases what is free then.
     """
+    note_worker(sent["worker_id"])
     leased = acquire_external_tasks(command_connection(), actor=current_actor(), **sent)
     if isinstance(leased, Rejected):
         return refused(leased)

@@ -21,6 +21,7 @@ from webapp.auth.identity import current_actor
 from webapp.db import command_connection
 from webapp.engine_rest.blueprint import blueprint, done, known, missing, told
 from webapp.engine_rest.reading import Sent, body, uuid_of
+from webapp.outside import note_worker
 
 LONGEST_LOCK = 24 * 3_600_000
 """Milliseconds. A worker that takes longer extends its lock."""
@@ -66,6 +67,7 @@ def lock_task(task_id: str) -> Response:
     sent = body()
     worker_id, seconds = sent.need("workerId"), milliseconds(sent, "lockDuration") / 1000
     settings: Settings = current_app.config["BATON"]
+    note_worker(worker_id)
     known(
         lock_external_task(
             command_connection(), _id(task_id), actor=current_actor(), worker_id=worker_id, lease_seconds=seconds,

@@ -18,6 +18,7 @@ from webapp.engine_rest.reading import Sent, body
 from webapp.engine_rest.times import written
 from webapp.engine_rest.values import write_variables
 from webapp.engine_rest.waiting import LONGEST_SECONDS, Waiter, polls
+from webapp.outside import note_worker
 from webapp.parking import PARKS, TICKET, Parked, has_gone
 
 MOST_ASKED = 2**31 - 1
@@ -97,6 +98,7 @@ def fetched(asked: Asked) -> list[dict[str, Any]]:
     """What is there now, leased to the worker that asked."""
     if not asked.topics:
         return []
+    note_worker(asked.worker_id)
     tasks = known(
         acquire_external_tasks(
             command_connection(),

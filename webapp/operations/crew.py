@@ -12,7 +12,16 @@ from engine.commands.outcome import Rejected
 from engine.commands.retry import retry_item
 from engine.core.lifecycle import DELIVERY
 from engine.db.workers import SILENT_AFTER_SECONDS
-from engine.queries.crew import deliveries, expired_messages, failed_logins, open_subscriptions, outbox_counts, stored_messages
+from engine.queries.crew import (
+    SHARED_MINUTES,
+    deliveries,
+    expired_messages,
+    external_workers,
+    failed_logins,
+    open_subscriptions,
+    outbox_counts,
+    stored_messages,
+)
 from engine.queries.crew import workers as crew_of
 from engine.queries.due import lanes
 from engine.queries.near_misses import Lost, near_receivers
@@ -39,14 +48,16 @@ def workers_list() -> Response:
         (row.id, row.busy, row.slots, row.leases, row.draining, row.stopped_at, row.longest_gap, row.age_seconds > SILENT_AFTER_SECONDS)
         for row in context["crew"]
     ]
-    return tagged(shown, lambda: render_template("operations/_workers_list.html", **context))
+    outside = [(row.worker_id, row.addresses, row.present, row.last_seen_at, row.leases) for row in context["outside"]]
+    return tagged([shown, outside], lambda: render_template("operations/_workers_list.html", **context))
 
 
 def _workers() -> dict[str, Any]:
     stopped = bool(request.args.get("stopped"))
     with reading(reader()) as conn:
         crew = crew_of(conn, stopped=stopped)
-    return {"crew": crew, "stopped": stopped, "silent_after": SILENT_AFTER_SECONDS}
+        outside = external_workers(conn, tenant_id=current_actor().tenant_id)
+    return {"crew": crew, "outside": outside, "stopped": stopped, "silent_after": SILENT_AFTER_SECONDS, "shared_minutes": SHARED_MINUTES}
 
 
 @blueprint.get("/outbox")

@@ -24,6 +24,8 @@ BLUEPRINTS = (
     "webapp.inbox.views",
     "webapp.tasks.views",
     "webapp.start.views",
+    "webapp.account.views",
+    "webapp.people.views",
     "webapp.live",
     "webapp.operations.views",
     "webapp.api.views",

@@ -38,11 +38,15 @@ class Group:
 
 
 def members(
-    conn: Connection, *, tenant_id: str = "", q: str = "", group: str | None = None, cursor: str | None = None, limit: int = 50
-) -> Page[Member]:
-    """One page of everybody, disabled people too, by name. `q`: part of a name, of either kind. Raises BadCursor."""
+    conn: Connection, *, tenant_id: str = "", q: str = "", group: str | None = None, kind: str | None = None, cursor: str | None = None,
+    limit: int = 50,
+) -> Page[Member]:  # fmt: skip
+    """One page of everybody, disabled people too, by name. Raises BadCursor.
+
+    `q`: part of a name, of either kind; `kind`: person | service.
+    """
     return keyed_page(
-        conn, Member, MEMBERS, {"tenant": tenant_id, "q": q, "folded": sort_key(q), "group": group},
+        conn, Member, MEMBERS, {"tenant": tenant_id, "q": q, "folded": sort_key(q), "group": group, "kind": kind},
         keys=BY_NAME, place=lambda found: {"name": found.sorted_by, "username": found.username}, after=cursor, limit=limit,
     )  # fmt: skip
 
@@ -73,6 +77,7 @@ SELECT p.id, p.username, p.display_name, p.kind, p.role,
 MEMBERS = f"""{_MEMBER}
    AND (:q = '' OR strpos(lower(p.username), lower(:q)) > 0 OR (:folded <> '' AND strpos(p.sort_key, :folded) > 0))
    AND (CAST(:group AS text) IS NULL OR EXISTS (SELECT FROM person_group WHERE person_id = p.id AND group_key = :group))
+   AND (CAST(:kind AS text) IS NULL OR p.kind = :kind)
    AND {{behind}}
  ORDER BY {{order}} LIMIT :limit
 """

@@ -46,8 +46,27 @@ document.addEventListener("click", (event) => {
 });
 
 function reveal(root) {
-  root.querySelectorAll("[data-dismiss][hidden]").forEach((button) => button.removeAttribute("hidden"));
+  root.querySelectorAll(":is([data-dismiss], [data-copy])[hidden]").forEach((button) => button.removeAttribute("hidden"));
 }
+
+// ---- copying what a field holds; where a browser forbids it, the text is selected for the keyboard
+
+document.addEventListener("click", async (event) => {
+  const button = event.target.closest("[data-copy]");
+  if (!button) return;
+  const field = document.getElementById(button.dataset.copy);
+  let words = "Copied";
+  try {
+    await navigator.clipboard.writeText(field.value);
+  } catch {
+    field.focus();
+    field.select();
+    words = "Selected: copy it with the keyboard";
+  }
+  button.querySelector("span").textContent = words;
+  const status = document.getElementById("status");
+  if (status) status.textContent = words;
+});
 
 // ---- menus: Escape and a press elsewhere close them
 

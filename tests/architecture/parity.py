@@ -9,7 +9,6 @@ _LEASED = """
     report_attempt
 """
 _BY_NAME = "held_lease lock_external_task unlock_external_task set_retries set_priority"
-_PEOPLE = "add_person change_person set_password disable_person add_api_key revoke_api_key"
 _SENT = "publish_message broadcast_signal"
 _NO_ROUTE_YET = "replay_delivery skip_delivery"
 
@@ -22,7 +21,6 @@ NOT_THERE: dict[tuple[str, str], str] = {
     **_each(_LEASED, "a worker's own doing, under a lease number that no person holds; people release, retry and cancel", "page", "cli"),
     **_each(_BY_NAME, "asked under /engine-rest by programs for Camunda 7; people release, retry and cancel", "page", "api", "cli"),
     **_each(_SENT, "sent by other systems over the API; no page asks a person for the variables of a message yet", "page"),
-    **_each(_PEOPLE, "there is no page for people and keys yet: administrators use the command line", "page"),
     **_each("replay_delivery", "the outbox's page retries what failed; sending again what arrived is not on it yet", "page"),
     **_each(_NO_ROUTE_YET, "the API does not have it yet", "api"),
 }

@@ -1,0 +1,1 @@
+"""What everybody has of their own: their API keys."""

@@ -12,6 +12,7 @@ MADE = frozenset(
     {
         ".git",
         ".venv",
+        ".clients",
         ".baton",
         ".cache",
         ".hypothesis",

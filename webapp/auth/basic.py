@@ -3,6 +3,9 @@
 The same slow-down on guessing as at the sign-in form. A program asks many times a minute and argon2 is slow by intent, so a
 password that was right is recognised for a while: by a keyed hash in this process's memory, under the stored hash that it
 matched. Another password, or a person who is disabled, ends that at once.
+
+A program's first questions come side by side. One of them is checked and the others wait for it: each check counts as a
+wrong try until it was right, and ten of them at once would shut their own program out.
 """
 
 from __future__ import annotations
@@ -40,6 +43,7 @@ class Remembered:
     def __init__(self) -> None:
         self._key = secrets.token_bytes(32)
         self._lock = threading.Lock()
+        self._checks = [threading.Lock() for _ in range(64)]
         self._found: OrderedDict[bytes, tuple[str, float]] = OrderedDict()
 
     def knows(self, username: str, password: str, stored: str) -> bool:
@@ -54,6 +58,10 @@ class Remembered:
             self._found.move_to_end(name)
             while len(self._found) > REMEMBERED:
                 self._found.popitem(last=False)
+
+    def check_of(self, username: str, password: str) -> threading.Lock:
+        """Held while a password is checked: the same one for the same name and password."""
+        return self._checks[self._hash(username, password)[0] % len(self._checks)]
 
     def _hash(self, username: str, password: str) -> bytes:
         text = f"{len(username)} {username} {password}"
@@ -74,6 +82,15 @@ def identify(credentials: str) -> Identity | None:
     stored = known.password_hash if known else None
     if known is not None and stored is not None and _remembered.knows(username, password, stored):
         return known.by_key()
+    with _remembered.check_of(username, password):
+        if known is not None and stored is not None and _remembered.knows(username, password, stored):
+            return known.by_key()  # by whoever was checked while we waited
+        return _checked(username, password, known)
+
+
+def _checked(username: str, password: str, known: store.KnownPerson | None) -> Identity | None:
+    """A try that is counted. Raises TooManyTries."""
+    stored = known.password_hash if known else None
     attempt = guessing.begin_try(reader(), username)
     if attempt.wait_seconds:
         raise TooManyTries(attempt.wait_seconds)

@@ -9,9 +9,11 @@ from uuid import UUID, uuid4
 
 import psycopg
 import pytest
+from flask import Flask
 
+from engine.commands.api_keys import ApiKeyAdded, add_api_key
 from engine.commands.deploy import deploy
-from engine.commands.outcome import Deployed
+from engine.commands.outcome import Actor, Deployed
 from tests.bpmn.models import around, file_of
 from tests.web.engine_rest.conftest import Program, refused
 from tests.web.operations import ADA, OLGA, one, started
@@ -279,3 +281,18 @@ def test_the_past_is_found_by_how_it_ended(olga: Program, nested: UUID, committe
     assert ids(startedBefore="2999-01-01T00:00:00.000+0000", finishedAfter="2001-01-01T00:00:00.000Z") == [str(other)]
     assert ids(sortBy="startTime", sortOrder="desc") == [str(other), str(nested)]
     refused(olga.get("/history/process-instance", startedBefore="yesterday"), 400, "startedBefore")
+
+
+def test_a_key_that_may_only_read_asks_every_list_in_both_ways_and_changes_nothing(
+    app: Flask, nested: UUID, committed_db: psycopg.Connection
+) -> None:
+    made = add_api_key(committed_db, "olga", actor=Actor("root", role="administrator"), name="a report", scopes=["read"])
+    assert isinstance(made, ApiKeyAdded)
+    report = Program(app.test_client(), {"Authorization": f"Bearer {made.token}"})
+    for path in ("/process-instance", "/history/process-instance", "/task", "/job"):
+        for each in (path, f"{path}/count"):
+            assert (report.get(each).status_code, report.post(each, {}).status_code) == (200, 200), each
+    refused(report.delete(f"/process-instance/{nested}"), 403, "scope")
+    refused(report.put(f"/process-instance/{nested}/suspended", {"suspended": True}), 403, "scope")
+    refused(report.post("/process-definition/key/p/start", {}), 403, "scope")
+    refused(report.post("/message", {"messageName": "m"}), 403, "scope")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import psycopg
@@ -12,7 +14,8 @@ from flask import Flask
 from tests.web.conftest import PASSWORD, Browser
 from tests.web.engine_rest.conftest import Program, basic, refused
 from tests.web.operations import api_key, one
-from webapp.auth import guessing, passwords
+from webapp.auth import basic as basic_auth
+from webapp.auth import guessing, passwords, store
 
 
 def version(app: Flask, headers: dict[str, str]) -> Any:
@@ -72,6 +75,35 @@ def test_a_password_that_was_right_is_recognised_without_another_check_or_row(
     refused(version(app, basic("bo")), 401)
     committed_db.execute("UPDATE person SET disabled_at = baton_clock() WHERE username = 'bo'")
     refused(version(app, basic("bo", "another")), 401)
+
+
+def test_the_first_questions_of_a_program_come_side_by_side_and_do_not_shut_it_out(
+    app: Flask, people: Any, committed_db: psycopg.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each check counts as a wrong try until it was right: one is checked, the others wait for it."""
+    many = guessing.PAIR  # as many as the pool of this application has connections
+    arrived, checked = threading.Semaphore(0), []
+    find, real = store.find_person, passwords.matches
+
+    def found(*args: Any, **named: Any) -> Any:
+        known = find(*args, **named)
+        arrived.release()
+        return known
+
+    def matches(stored: str | None, password: str) -> bool:
+        checked.append(password)
+        if len(checked) == 1:
+            assert all(arrived.acquire(timeout=30) for _ in range(many)), "expected all of them to have come before the first is checked"
+        return real(stored, password)
+
+    monkeypatch.setattr(basic_auth, "_remembered", basic_auth.Remembered())
+    monkeypatch.setattr(store, "find_person", found)
+    monkeypatch.setattr(passwords, "matches", matches)
+    monkeypatch.setattr(passwords, "outdated", lambda stored: False)
+    with ThreadPoolExecutor(many) as threads:
+        answers = list(threads.map(lambda _: version(app, basic("bo")).status_code, range(many)))
+    assert answers == [200] * many
+    assert len(checked) == 1
 
 
 def test_what_is_not_there_and_what_is_no_json_has_the_shape_of_every_error(program: Callable[[str], Program]) -> None:

@@ -258,7 +258,8 @@ class Settings:
         "BATON_DELIVERY_SLOTS",
         2,
         _whole(1, 64),
-        "Outbox deliveries that one worker sends at a time. Its connections: these three, BATON_KIND_SLOTS and 5.",
+        "Outbox deliveries that one worker sends at a time. Its connections: these three, BATON_KIND_SLOTS, those of handlers again,"
+        " and 5.",
     )
     kind_slots: tuple[tuple[str, int], ...] = variable(
         "BATON_KIND_SLOTS",

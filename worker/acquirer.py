@@ -32,6 +32,7 @@ logger = logging.getLogger("baton.worker")
 
 WATCH_SECONDS = 0.005  # how often an idle worker asks whether anything was committed
 DUE_SECONDS = 0.1  # how often, at most, what becomes due next
+MOST_MOMENTS = 50  # of what becomes due next: they are known when they come, without another question
 MARGIN_SECONDS = 0.02  # one statement may take longer to arrive than another
 TAKE_BACK_SECONDS = 0.1
 
@@ -117,28 +118,29 @@ class Acquirer:
     def _look(self) -> None:
         """One round: a sign of work, if need be; then a look by every lane that has room and a reason."""
         self._take_back()
-        self._watch()
+        lanes = self._with_room()
+        self._watch([pace for _, pace in lanes])
         looked = False
-        for lane, pace in zip(self._lanes, self._paces, strict=True):
-            now, room = time.monotonic(), lane.slots.room()
-            if room and lane.capabilities and pace.wants_look(now):
+        for lane, pace in lanes:
+            now = time.monotonic()
+            if pace.wants_look(now) and (room := lane.slots.room()):
                 found = self._fill(lane, room)
                 pace.looked(now, found=found, asked=room)
                 self.acquired_at = time.monotonic()
                 looked = True
-        if looked or not any(lane.slots.room() for lane in self._lanes):
+        if looked or not lanes:
             self._looked.set()
         self._due_stale = self._due_stale or looked
-        if self._due_stale and not any(pace.changed for _, pace in self._with_room()):
-            self._ask_what_is_due()
+        if self._due_stale and not any(pace.changed for _, pace in lanes):
+            self._ask_what_is_due(lanes)
 
-    def _watch(self) -> None:
-        """Was anything committed that could be work?"""
+    def _watch(self, paces: Sequence[Pace]) -> None:
+        """Was anything committed that could be work? Not asked before one of those with room may look because of it."""
         ended, self._ended = self._ended, False
-        now = time.monotonic()
         if not ended:
-            if now < self._watch_at or all(pace.changed for _, pace in self._with_room()):
-                return  # who knows already that something changed need not ask
+            now = time.monotonic()
+            if now < self._watch_wanted(paces):
+                return
             self._watch_at = now + _jittered(WATCH_SECONDS)
             before, self._seen = self._seen, seen(self._database.connection())
             if before == self._seen:
@@ -146,26 +148,30 @@ class Acquirer:
         for pace in self._paces:
             pace.changed = True
 
-    def _ask_what_is_due(self) -> None:
-        """Let the lanes look when something becomes due, to which nobody commits anything."""
+    def _watch_wanted(self, paces: Sequence[Pace]) -> float:
+        """When to ask for changes; a lane that knows already that something changed need not ask."""
+        return max(self._watch_at, min((pace.may_look_at() for pace in paces if not pace.changed), default=float("inf")))
+
+    def _ask_what_is_due(self, lanes: Sequence[tuple[Lane, Pace]]) -> None:
+        """Let the lanes look when something becomes due, to which nobody commits anything; those without room ask when they have it."""
         now = time.monotonic()
         if now < self._due_asked_at + DUE_SECONDS:
             return
         self._due_asked_at, self._due_stale = now, False
-        for lane, pace in self._with_room():  # the others look when there is room, and ask then
-            work, now = DELIVERY if lane.deliveries else JOB, time.monotonic()
+        for lane, pace in lanes:
+            work = DELIVERY if lane.deliveries else JOB
             # What became due since the look was not found by it, and is no longer to become due: that counts, too.
-            ago = now - pace.looked_at + MARGIN_SECONDS
-            seconds = seconds_until_due(self._database.connection(), work, lane.capabilities, looked_ago=ago)
-            pace.due_at = float("inf") if seconds is None else now + seconds
+            ago = time.monotonic() - pace.looked_at + MARGIN_SECONDS
+            found = seconds_until_due(self._database.connection(), work, lane.capabilities, looked_ago=ago, most=MOST_MOMENTS)
+            now = time.monotonic()  # counted from the answer: a look that comes a moment too early finds nothing
+            pace.due = [now + seconds for seconds in found]
 
     def _pause(self) -> float:
         """How long nothing needs to be done, if nobody wakes us."""
         now = time.monotonic()
         paces = [pace for _, pace in self._with_room()]
         moments = [pace.next_look() for pace in paces]
-        if any(not pace.changed for pace in paces):
-            moments.append(self._watch_at)
+        moments.append(self._watch_wanted(paces))
         if self._due_stale and not any(pace.changed for pace in paces):
             moments.append(self._due_asked_at + DUE_SECONDS)
         if any(lane.slots.some_wait() for lane in self._lanes):

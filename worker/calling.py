@@ -8,13 +8,14 @@ from __future__ import annotations
 import pickle
 import traceback
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import field, fields
 from operator import attrgetter
 from typing import Any
 
 import orjson
 
 from engine.core.values import Variable, typed
+from engine.frozen import dataclass
 from worker.handlers import BpmnError, Context, GiveUp, Handler, LeaseLost, LeaseView, RetryLater
 from worker.reports import Reporter, Tell
 

@@ -10,12 +10,12 @@ from __future__ import annotations
 import json
 import os
 import pickle
-import queue
 import signal
 import socket
 import subprocess
 import sys
 import time
+from collections import deque
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
@@ -38,27 +38,25 @@ BOOT = "import json, sys; sys.path[:] = json.loads(sys.argv[1]); from worker.chi
 
 
 class Children:
-    """At most `count` children, else `settings.handler_processes`. Threads that call `run` must live as long as the children shall."""
+    """`count` children, else `settings.handler_processes`. No more threads may `run` at once, and they live as long as the children."""
 
     def __init__(self, settings: Settings, *, count: int | None = None) -> None:
         # What a handler could read in its own process is what it is meant to see.
         self._settings = replace(settings, database_url=None, secret_key=None, mail_password=None, metrics_token=None)
         # The one used last is used first: no more processes are started than run at once.
-        self._idle: queue.LifoQueue[Child] = queue.LifoQueue()
         self._all = [Child(self._settings) for _ in range(settings.handler_processes if count is None else count)]
-        for child in self._all:
-            self._idle.put(child)
+        self._idle = deque(self._all)
 
     def run(self, call: Call, held: Held, *, seconds: float, tell: Tell) -> Outcome:
         """Run one handler in a child and wait for its outcome; never raises for anything that the handler does.
 
         `tell` gets what the handler says meanwhile.
         """
-        child = self._idle.get()
+        child = self._idle.pop()
         try:
             return child.run(call, held, seconds=seconds, tell=tell)
         finally:
-            self._idle.put(child)
+            self._idle.append(child)
 
     def kill(self) -> None:
         """End every process; the threads that wait for them find out by themselves."""

@@ -3,8 +3,8 @@
     run(settings)   blocks until SIGTERM or SIGINT, then drains
 
 Threads: `acquirer`, `renewals`, `pulse` (heartbeat, recovery) and `scribe` (what handlers say while they run), each on a connection of
-its own; upkeep's; and a thread for every slot, on a connection of its own once it reports. In all: the slots of all lanes
-(worker/lanes.py) + 5; the main thread has one before the scribe begins and after it ended.
+its own; upkeep's; and a thread for every slot, those with handler processes two, on a connection of its own once it reports. In all:
+these (worker/lanes.py) + 5; the main thread has one before the scribe begins and after it ended.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from worker.acquirer import Acquirer, Lane
 from worker.children import STOP_SECONDS, Children
 from worker.database import Database, Stopping
 from worker.handlers import Handler, load_handlers
-from worker.lanes import plan, unknown
+from worker.lanes import Plan, plan, unknown
 from worker.pulse import Pulse
 from worker.renewals import Renewals
 from worker.runner import Item, Runner
@@ -139,10 +139,11 @@ class Worker:
     def _make_lanes(self) -> list[Lane]:
         for name in unknown(self._settings, self._plans):
             logger.warning(line("kind_slots_unused", name=name))
-        return [Lane(each.name, self._slots(each.name, each.slots), each.kinds, each.deliveries) for each in self._plans]
+        return [Lane(each.name, self._slots(each), each.kinds, each.deliveries) for each in self._plans]
 
-    def _slots(self, name: str, count: int) -> Slots[Item]:
-        return Slots(name, count, run=self._runner.run, freed=lambda: self._acquirer.wake())
+    def _slots(self, plan: Plan) -> Slots[Item]:
+        reporting = plan.slots if plan.children else 0
+        return Slots(plan.name, plan.slots, run=self._runner.run, freed=lambda: self._acquirer.wake(), reporting=reporting)
 
     # ---- life
 
@@ -162,7 +163,7 @@ class Worker:
         logger.info(line("worker_ready", worker=self.id, host=said.host, pid=said.pid, slots=said.slots, kinds=_kinds(self._handlers)))
 
     def _ask_for_room(self) -> None:
-        wanted = of_worker(*(lane.slots.count for lane in self._lanes))
+        wanted = of_worker(*(lane.slots.threads for lane in self._lanes))
         if not behind_pooler(self._settings.need_database()) and (found := self._database.patiently(lambda conn: too_few(conn, wanted))):
             logger.warning(line("connections_may_run_out", wanted=found.wanted, allowed=found.allowed, used_by_others=found.used))
 

@@ -8,7 +8,7 @@ vain puts the next one off a little further.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 SHORTEST, LONGEST_AFTER_A_CHANGE = 0.003, 0.04
 
@@ -24,19 +24,19 @@ class Pace:
     looked_at: float = float("-inf")
     pause: float = 0.0  # after which a change is a reason to look
     changed: bool = True  # since the last look
-    due_at: float = float("inf")  # when something becomes due without a commit
+    due: list[float] = field(default_factory=list)  # when something becomes due without a commit, soonest first
     poll_at: float = float("-inf")  # when to look without any reason
 
     def wants_look(self, now: float) -> bool:
-        if self.changed and now >= self.looked_at + self.pause:
+        if self.changed and now >= self.may_look_at():
             return True
-        return now >= min(self.due_at, self.poll_at)
+        return now >= self._sure()
 
     def looked(self, now: float, *, found: int, asked: int) -> None:
         """`now`: before the look, so that nothing is missed that came meanwhile."""
         self.looked_at, self.poll_at = now, now + self.jitter(self.poll_seconds)
-        if self.due_at <= now:
-            self.due_at = float("inf")
+        while self.due and self.due[0] <= now:
+            del self.due[0]
         self.changed = found == asked  # then there may be more, else there was no more
         if found:
             self.pause = 0.0 if self.changed else SHORTEST
@@ -45,5 +45,11 @@ class Pace:
 
     def next_look(self) -> float:
         """The moment at which `wants_look` says so by itself, if nothing changes until then."""
-        sure = min(self.due_at, self.poll_at)
-        return min(sure, self.looked_at + self.pause) if self.changed else sure
+        return min(self._sure(), self.may_look_at()) if self.changed else self._sure()
+
+    def may_look_at(self) -> float:
+        """From when on a change is a reason to look: nobody need ask for one before."""
+        return self.looked_at + self.pause
+
+    def _sure(self) -> float:
+        return min(self.due[0], self.poll_at) if self.due else self.poll_at

@@ -35,7 +35,8 @@ class Renewals:
         self._database = database
         self._lease_seconds = lease_seconds
         self._held: dict[UUID, Held] = {}
-        self._changed = threading.Condition()
+        self._lock = threading.Lock()
+        self._changed = threading.Condition(self._lock)
         self._wakes_at = float("inf")  # when the thread looks by itself
         self._stopping = False
         self._seldom = Seldom(logger)
@@ -46,13 +47,13 @@ class Renewals:
         self._thread.start()
 
     def stop(self) -> None:
-        with self._changed:
+        with self._lock:
             self._stopping = True
             self._changed.notify()
         self._thread.join(timeout=self._lease_seconds)
 
     def hold(self, helds: Iterable[Held]) -> None:
-        with self._changed:
+        with self._lock:
             earlier = []
             for held in helds:
                 if (known := self._held.get(held.lease.item_id)) is not None:
@@ -64,12 +65,12 @@ class Renewals:
             each.cancel(lost=True)
 
     def let_go(self, held: Held) -> None:
-        with self._changed:
+        with self._lock:
             if self._held.get(held.lease.item_id) is held:
                 del self._held[held.lease.item_id]
 
     def in_hand(self) -> list[Held]:
-        with self._changed:
+        with self._lock:
             return list(self._held.values())
 
     def _run(self) -> None:
@@ -96,10 +97,10 @@ class Renewals:
             self._seldom.warning("renewal_failed", leases=0, problem=str(problem).strip())
 
     def _wait_for_due(self) -> list[Held] | None:
-        with self._changed:
+        with self._lock:
             while not self._stopping:
                 now = time.monotonic()
-                wanted = [held for held in self._held.values() if not held.lost.is_set()]
+                wanted = [held for held in self._held.values() if not held.lost]
                 for held in wanted:
                     if held.overdue_at is not None and now >= held.overdue_at:
                         held.renew_at = float("inf")

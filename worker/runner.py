@@ -9,7 +9,6 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -25,6 +24,7 @@ from engine.config import Settings
 from engine.db.acquire import Acquired
 from engine.db.load import Work
 from engine.failpoints import failpoint
+from engine.frozen import dataclass
 from engine.logs import line
 from worker.calling import Call, Completed, Failed, Outcome, Threw, call, failed
 from worker.children import Children
@@ -82,11 +82,11 @@ class Runner:
         self._handlers, self._children = handlers, children
         self._deadlines = dict(settings.kind_deadlines)
 
-    def run(self, item: Item) -> None:
-        """From lease to reported outcome. Never raises for what an item does."""
+    def run(self, item: Item, handled: Callable[[], None]) -> None:
+        """From lease to reported outcome. Never raises for what an item does. `handled`: its handler process has returned."""
         begun = time.monotonic()
         try:
-            outcome = self._end(item)
+            outcome = self._end(item, handled)
         except Stopping:
             outcome = "not_reported"
         except Exception:
@@ -96,15 +96,15 @@ class Runner:
             self._renewals.let_go(item.held)
         _log(item, outcome, seconds=time.monotonic() - begun)
 
-    def _end(self, item: Item) -> Any:
-        if item.held.lost.is_set():
+    def _end(self, item: Item, handled: Callable[[], None]) -> Any:
+        if item.held.lost:
             return "dropped"
         if item.held.cancelled:  # told to stop before it began
             return self.hand_back(item)
         if self.is_late(item.held):
             return self.hand_back(item)
         try:
-            return self._advance(item)
+            return self._advance(item, handled)
         except Stopping:
             raise
         except Exception as problem:
@@ -121,7 +121,7 @@ class Runner:
         """Give an item back that was not started, or that may not go on: its attempt is not spent (R5)."""
         return self._report(item, lambda conn: leases.release(conn, item.lease, because=because, started=started))
 
-    def _advance(self, item: Item) -> Any:
+    def _advance(self, item: Item, handled: Callable[[], None]) -> Any:
         if item.broken is not None:
             broken = failed(item.broken)
             return self._report(item, lambda conn: self._fail(conn, item, broken))
@@ -129,7 +129,7 @@ class Runner:
             return self._deliver(item)
         match item.row.job_kind:
             case "service":
-                return self._serve(item)
+                return self._serve(item, handled)
             case "timer":
                 return self._take(item, lambda conn: jobs.fire_timer(conn, item.lease))
             case "start_timer":
@@ -163,19 +163,20 @@ class Runner:
             outcome = self._report(item, lambda conn: step(conn, item.lease))
             if not isinstance(outcome, CaseShrunk | ItemsHeld | SignalSpread):
                 return outcome
-            if item.held.lost.is_set():
+            if item.held.lost:
                 return "dropped"
             if item.held.cancelled:
                 return self.hand_back(item, started=True)
 
     # ---- service jobs
 
-    def _serve(self, item: Item) -> Any:
+    def _serve(self, item: Item, handled: Callable[[], None]) -> Any:
         assert item.work is not None
         failpoint("effect.before")
         outcome = self._handle(item, item.work)
+        handled()
         failpoint("effect.after")
-        if item.held.lost.is_set():
+        if item.held.lost:
             return "dropped"
         return self._take(item, lambda conn: self._tell(conn, item, outcome))
 
@@ -212,7 +213,7 @@ class Runner:
             return "dropped"
         outcome = send(item.row.topic, str(item.row.item_id), item.request, self._settings)
         failpoint("effect.after")
-        if item.held.lost.is_set():
+        if item.held.lost:
             return "dropped"
         match outcome:
             case Delivered(response):

@@ -80,6 +80,8 @@ def stale(called: Mapping[UUID, bool], otherwise: str) -> Exception:
 
 
 def _begun(effects: Effects, calls: Mapping[Call, Called | NotCallable]) -> dict[UUID, bool]:
+    if not effects.new_instances:
+        return {}
     begun = {instance.definition_id for instance in effects.new_instances}
     newest = {found.id for call, found in calls.items() if isinstance(found, Called) and call.binding == "latest"}
     return {definition: definition in newest for definition in begun}

@@ -213,7 +213,8 @@ def plan(conn: Connection, step: Step, loaded: Loaded, *, look: bool = True) -> 
     if snapshot is None:
         raise InvariantBroken(f"{step.kind} {step.leaf_id}: expected an instance, found none")
     answer = ask(conn, snapshot, step.trigger(loaded), now=loaded.now, decisions=step.decisions, calls=step.calls, look=look)
-    request, parameters = request_member(step.request, step.outcome(loaded, answer.effects) if step.outcome else None)
+    told = step.outcome(loaded, answer.effects) if step.request is not None and step.outcome is not None else None
+    request, parameters = request_member(step.request, told)
     return Change(
         leaf=step.kind,
         leaf_id=step.leaf_id,

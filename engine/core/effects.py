@@ -281,22 +281,32 @@ class Effects:
     @property
     def exclusive(self) -> bool:
         """Whether some of the new work waits for its turn."""
-        if not self.jobs and not self.external_tasks:
-            return False
-        return any(job.exclusive for job in self.jobs) or any(task.exclusive for task in self.external_tasks)
+        for job in self.jobs:
+            if job.exclusive:
+                return True
+        return bool(self.external_tasks) and any(task.exclusive for task in self.external_tasks)
 
     def check(self) -> None:
         """Raise InvariantBroken if a row is named twice."""
-        once("instance", [i.id for i in self.new_instances], [i.id for i in self.ended_instances])
-        once("scope", [s.id for s in self.new_scopes], self.gone_scopes, self.counters)
-        once("token", [t.id for t in self.new_tokens], [t.id for t in self.moved_tokens], self.gone_tokens, self.memories)
-        once("task", [t.id for t in self.tasks], self.cancelled_tasks)
-        once("execution", [e.id for e in self.new_executions], [e.id for e in self.moved_executions], self.gone_executions)
-        once("scope of executions", [each.from_scope for each in self.handed_over], self.forgotten_scopes)
+        _once("instance", self.new_instances, self.ended_instances)
+        _once("scope", self.new_scopes, self.gone_scopes, self.counters)
+        _once("token", self.new_tokens, self.moved_tokens, self.gone_tokens, self.memories)
+        _once("task", self.tasks, self.cancelled_tasks)
+        _once("execution", self.new_executions, self.moved_executions, self.gone_executions)
+        _once("scope of executions", self.handed_over, self.forgotten_scopes)
 
 
-def once(name: str, *groups: Collection[UUID]) -> None:
-    """Raise InvariantBroken if an id stands in the groups twice."""
-    number = sum(map(len, groups))
-    if number > 1 and number != len(set().union(*groups)):
-        raise InvariantBroken(f"effects name a {name} twice: {sorted(str(each) for group in groups for each in group)}")
+def _once(name: str, *groups: Collection[Any]) -> None:
+    """Raise InvariantBroken if an id stands in the groups, of rows or of ids, twice. A row alone, the usual case, cannot."""
+    if sum(map(len, groups)) < 2:
+        return
+    ids = [_key(each) for group in groups for each in group]
+    if len(ids) != len(set(ids)):
+        raise InvariantBroken(f"effects name a {name} twice: {sorted(map(str, ids))}")
+
+
+def _key(row: Any) -> UUID:
+    if isinstance(row, UUID):
+        return row
+    key: UUID = row.from_scope if isinstance(row, HandedOver) else row.id
+    return key

@@ -137,8 +137,10 @@ def _scopes(run: Run) -> None:
 
 def _lock_first(run: Run) -> None:
     """Work of a token that has siblings takes the root's lock first: its optimistic write would lose too often."""
-    at_work = (token for token in run.tokens.values() if token.alive and token.inner is None)
-    moving = sum(1 for token in at_work if token.status != "listening" or token.leaves)
+    moving = 0
+    for token in run.tokens.values():
+        if token.alive and token.inner is None and (token.status != "listening" or token.leaves):
+            moving += 1
     if moving > 1 or any(scope.unseen for scope in run.scopes):
         for job in run.effects.jobs:
             job.lock_first = True

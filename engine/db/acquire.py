@@ -16,6 +16,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
+from functools import lru_cache
 from typing import Any, NamedTuple
 from uuid import UUID
 
@@ -23,6 +24,7 @@ import psycopg
 
 from engine.db.locks import EXCLUSIVE, GIVES_UP, ROOT_OF_ITEM_IF_FREE, TURN, keeps_turn
 from engine.db.session import cursor_of, transaction
+from engine.db.single_rows import texts
 from engine.db.taken_back import FRONT, LOST, take_back_sql
 from engine.failpoints import commit_point
 from engine.frozen import dataclass
@@ -134,10 +136,11 @@ def _acquire(
 ) -> list[Acquired]:  # fmt: skip
     if limit < 1 or not branches:
         return []
+    a, b, seconds = _columns(tuple(branches))
     params = {
-        "a": [a for a, _, _ in branches],
-        "b": [b for _, b, _ in branches],
-        "seconds": [s for _, _, s in branches],
+        "a": a,
+        "b": b,
+        "seconds": seconds,
         "owner": owner,
         "limit": limit,
         # Others may hold locks on that many rows in front of ours.
@@ -148,6 +151,12 @@ def _acquire(
     with commit_point(conn, "acquire.before_commit"):
         rows = cursor_of(conn).execute(statement, params).fetchall()
     return [Acquired(work.table, row[0], row[1], owner, *row[2:]) for row in rows]
+
+
+@lru_cache(maxsize=100)
+def _columns(branches: tuple[tuple[str, str, float], ...]) -> tuple[str, str, str]:
+    """As arrays that the server reads; a worker asks for the same ones each time."""
+    return texts(a for a, _, _ in branches), texts(b for _, b, _ in branches), texts(repr(seconds) for _, _, seconds in branches)
 
 
 def acquire_sql(work: Work) -> str:

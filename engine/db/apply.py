@@ -76,9 +76,10 @@ class Change:
     @property
     def mix(self) -> Mix:
         e = self.effects
-        several = bool(e.homes)
+        several, exclusive = bool(e.homes), e.exclusive
         new_tokens = _number(e.new_tokens, several)
-        remember = any(t.memory for t in e.new_tokens) or any(t.memory for t in e.moved_tokens)
+        moved_memory = bool(e.moved_tokens) and any(t.memory for t in e.moved_tokens)
+        remember = moved_memory or (bool(e.new_tokens) and any(t.memory for t in e.new_tokens))
         begun = {scope.id for scope in e.new_scopes} if e.variables else ()
         return Mix(
             leaf=self.leaf,
@@ -90,18 +91,18 @@ class Change:
             gone_scopes=bool(e.gone_scopes),
             counters=bool(e.counters),
             tokens=2 if remember and new_tokens else new_tokens,
-            moved=2 if any(t.memory for t in e.moved_tokens) else min(len(e.moved_tokens), 2),
+            moved=2 if moved_memory else min(len(e.moved_tokens), 2),
             gone_tokens=bool(e.gone_tokens),
             remember=remember,
             memories=bool(e.memories),
             variables=_number(e.variables, several),
             fresh=bool(begun) and all(scope in begun for scope, _ in e.variables),
             tasks=_number(e.tasks, several),
-            entries=any(task.candidate_users or task.candidate_groups for task in e.tasks),
+            entries=bool(e.tasks) and any(task.candidate_users or task.candidate_groups for task in e.tasks),
             cancelled=bool(e.cancelled_tasks),
-            jobs=_number(e.jobs, several or e.exclusive),
+            jobs=_number(e.jobs, several or exclusive),
             external_tasks=bool(e.external_tasks),
-            exclusive=e.exclusive,
+            exclusive=exclusive,
             subscriptions=bool(e.subscriptions),
             gone_subscriptions=bool(e.gone_subscriptions),
             deliveries=bool(e.deliveries),
@@ -114,7 +115,7 @@ class Change:
             handed_over=bool(e.handed_over),
             gone_executions=bool(e.gone_executions or e.forgotten_scopes),
             forgets=e.forgets,
-            keys_later=self.takes_message is not None or self.passes_turn,
+            keys_later=self.takes_message is not None or self._passes_turn(exclusive),
             receipt="receipt" in self.parameters,
             alone="gateway" in self.parameters,
             request=self.request,
@@ -123,7 +124,10 @@ class Change:
     @property
     def passes_turn(self) -> bool:
         """Whether exclusive work of the case may be the next one's turn after this write; an ended case has none."""
-        return self.effects.ended is None and (self.snapshot.takes_turns or self.effects.exclusive)
+        return self._passes_turn(self.written.exclusive)
+
+    def _passes_turn(self, exclusive: bool) -> bool:
+        return self.effects.ended is None and (self.snapshot.takes_turns or exclusive)
 
     @property
     def must_lock_first(self) -> bool:

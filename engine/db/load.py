@@ -22,6 +22,7 @@ from engine.core.values import Later, Variable, native
 from engine.db import locks, straight
 from engine.db.pauses import row_is_paused
 from engine.db.session import cursor_of
+from engine.db.single_rows import ids
 from engine.frozen import dataclass
 from engine.ids import id_of
 
@@ -218,7 +219,7 @@ _BATCH = f"""
 SELECT l.id, l.kind, l.topic, l.element_id, l.definition_id, l.instance_id, l.root_id, l.tenant_id, l.payload, l.attempts, l.max_attempts,
        l.lease_number, l.lock_first, CASE WHEN {row_is_paused("job", "l")} THEN l.held || '{{paused}}' ELSE l.held END,
        CASE WHEN l.kind IN ('service', 'timer', 'message') AND l.instance_id IS NOT NULL THEN {straight.document("job", "%(lean)s")} END
-{straight.leaf_and_case("job")} WHERE l.id = ANY (%(ids)s) AND l.status COLLATE "C" = 'leased'
+{straight.leaf_and_case("job")} WHERE l.id = ANY (%(ids)s::uuid[]) AND l.status COLLATE "C" = 'leased'
 """
 
 
@@ -232,7 +233,7 @@ def load_batch(conn: psycopg.Connection[Any], job_ids: Sequence[UUID]) -> dict[U
     """
     found: dict[UUID, Work] = {}
     unread: dict[UUID, frozenset[str]] = {}  # jobs with the names of what they shall not see
-    for row in cursor_of(conn).execute(_BATCH, {"lean": True, "ids": list(job_ids)}).fetchall():
+    for row in cursor_of(conn).execute(_BATCH, {"lean": True, "ids": ids(job_ids)}).fetchall():
         ahead = case_in((row[-1],), "job", row[0], False)
         seen, hidden = _seen(ahead)
         if any(isinstance(variable, Later) for variable in seen.values()):
@@ -240,7 +241,7 @@ def load_batch(conn: psycopg.Connection[Any], job_ids: Sequence[UUID]) -> dict[U
         else:
             found[row[0]] = _work(row, ahead, seen)
     if unread:
-        for row in cursor_of(conn).execute(_BATCH, {"lean": False, "ids": list(unread)}).fetchall():
+        for row in cursor_of(conn).execute(_BATCH, {"lean": False, "ids": ids(unread)}).fetchall():
             ahead = case_in((row[-1],), "job", row[0], False)
             seen, _ = _seen(ahead)
             found[row[0]] = _work(row, ahead, {name: variable for name, variable in seen.items() if name not in unread[row[0]]})

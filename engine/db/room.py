@@ -8,12 +8,12 @@ from typing import Any
 import psycopg
 
 WORKER_THREADS = 5
-"""Connections of a worker besides one for each slot: acquirer, renewals, pulse, upkeep, scribe (before and after it, the main thread)."""
+"""Connections of a worker besides those of its slots: acquirer, renewals, pulse, upkeep, scribe (before and after it, the main thread)."""
 
 
-def of_worker(*slots: int) -> int:
-    """The most connections of one worker."""
-    return sum(slots) + WORKER_THREADS
+def of_worker(*threads: int) -> int:
+    """The most connections of one worker. `threads`: of each lane's slots, one or two for each."""
+    return sum(threads) + WORKER_THREADS
 
 
 def of_web(*, processes: int, pool_size: int) -> int:

@@ -23,26 +23,26 @@ def seen(conn: psycopg.Connection[Any]) -> str:
 
 
 def seconds_until_due(
-    conn: psycopg.Connection[Any], work: Work, branches: Collection[tuple[str, str]], *, looked_ago: float = 0.0
-) -> float | None:
-    """How long until the next free item of these becomes due, of those that were not due so many seconds ago; None: there is none.
+    conn: psycopg.Connection[Any], work: Work, branches: Collection[tuple[str, str]], *, looked_ago: float = 0.0, most: int = 1
+) -> list[float]:
+    """In how many seconds the next free items of these become due, soonest first, of those that were not due so many seconds ago.
 
-    `branches`: (kind, topic), or (kind, "") of deliveries.
+    `branches`: (kind, topic), or (kind, "") of deliveries. `most`: how many are told.
     """
-    params = {"a": [a for a, _ in branches], "b": [b for _, b in branches], "ago": looked_ago}
-    row = cursor_of(conn).execute(_NEXT[work.table], params).fetchone()
-    return None if row is None or row[0] is None else float(row[0])
+    params = {"a": [a for a, _ in branches], "b": [b for _, b in branches], "ago": looked_ago, "most": most}
+    return [row[0] for row in cursor_of(conn).execute(_NEXT[work.table], params).fetchall()]
 
 
 _NEXT = {
     work.table: f"""
-SELECT extract(epoch FROM min(f.available_at) - baton_clock())::float8
+SELECT extract(epoch FROM f.available_at - baton_clock())::float8
 FROM unnest(%(a)s::text[], %(b)s::text[]) AS b (a, b) CROSS JOIN generate_series(0, {FRONT}) AS l (level)
 CROSS JOIN LATERAL (
   SELECT j.available_at FROM {work.table} j
   WHERE {work.match} AND j.level = l.level AND j.status = 'available' AND j.held = '{{}}'
     AND j.available_at > baton_now() - make_interval(secs => %(ago)s)
-  ORDER BY j.available_at LIMIT 1) f
+  ORDER BY j.available_at LIMIT %(most)s) f
+ORDER BY f.available_at LIMIT %(most)s
 """
     for work in WORK.values()
 }

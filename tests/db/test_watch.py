@@ -27,17 +27,18 @@ def test_whatever_commits_changes_what_is_seen_whichever_commits_last(database_u
         assert seen(watcher) != between, "it began first and committed last"
 
 
-def test_the_next_item_to_become_due_is_told_by_the_databases_clock(committed_db: Connection, clock: Any) -> None:
-    assert seconds_until_due(committed_db, JOB, [("timer", ""), ("service", "known")]) is None
+def test_the_next_items_to_become_due_are_told_by_the_databases_clock(committed_db: Connection, clock: Any) -> None:
+    assert seconds_until_due(committed_db, JOB, [("timer", ""), ("service", "known")]) == []
     for topic, seconds in (("known", 90), ("known", 40), ("unknown", 10), ("known", -10)):
         rows.job(committed_db, topic=topic, overdue=-seconds)
-    found = seconds_until_due(committed_db, JOB, [("timer", ""), ("service", "known")])
-    assert found == pytest.approx(40, abs=5)
+    branches = [("timer", ""), ("service", "known")]
+    assert seconds_until_due(committed_db, JOB, branches) == pytest.approx([40], abs=5)
+    assert seconds_until_due(committed_db, JOB, branches, most=5) == pytest.approx([40, 90], abs=5), "soonest first"
     clock.advance(seconds=60)
-    assert seconds_until_due(committed_db, JOB, [("service", "known")]) == pytest.approx(30, abs=5)
-    assert seconds_until_due(committed_db, JOB, [("service", "known")], looked_ago=25) == pytest.approx(-20, abs=5), "due since the look"
+    assert seconds_until_due(committed_db, JOB, branches) == pytest.approx([30], abs=5)
+    assert seconds_until_due(committed_db, JOB, branches, looked_ago=25, most=5) == pytest.approx([-20, 30], abs=5), "due since the look"
 
 
 def test_what_failed_for_good_will_not_become_due(committed_db: Connection) -> None:
     rows.job(committed_db, topic="known", overdue=-20, status="failed")
-    assert seconds_until_due(committed_db, JOB, [("service", "known")]) is None
+    assert seconds_until_due(committed_db, JOB, [("service", "known")]) == []

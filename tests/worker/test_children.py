@@ -142,10 +142,11 @@ def test_a_handler_that_does_not_stop_when_told_is_killed(children, tmp_path):
     outcome = run(children, "test.never_stops", under=mine, started=str(tmp_path / "started"))
     told.join()
     assert outcome.error == "the handler was told to stop and did not; it was killed"
-    assert mine.lost.is_set()
+    assert mine.lost
 
 
 def test_F11_a_handler_sees_that_its_lease_ran_out_and_that_a_renewal_moved_it_on(children, tmp_path):
+    run(children, "test.echo")  # so that the lease does not run out while the process starts
     mine = held(seconds=1.0)
 
     def renew_once_then_no_more() -> None:

@@ -32,7 +32,7 @@ def now(monkeypatch: pytest.MonkeyPatch) -> Now:
 
 def slots(run: Callable[[str], object], count: int = 2) -> tuple[Slots[str], threading.Event]:
     freed = threading.Event()
-    return Slots("test", count, run=run, freed=freed.set), freed
+    return Slots("test", count, run=lambda item, _: run(item), freed=freed.set), freed
 
 
 def idle(made: Slots[str]) -> None:
@@ -114,6 +114,69 @@ def test_a_slot_that_ends_an_item_says_that_there_is_room_and_survives_what_brea
     idle(made)
 
 
+def reported_beside(count: int, reporting: int) -> tuple[Slots[str], dict[str, threading.Event], dict[str, threading.Event]]:
+    """Slots whose items run until they are told that they were handled, and are reported until they are told that, too."""
+    names = ("a", "b", "c", "d")
+    handled, reported = ({name: threading.Event() for name in names} for _ in range(2))
+
+    def run(item: str, leave: Callable[[], None]) -> None:
+        assert handled[item].wait(10)
+        leave()
+        assert reported[item].wait(10)
+
+    return Slots("test", count, run=run, freed=lambda: None, reporting=reporting), handled, reported
+
+
+def running(made: Slots[str]) -> tuple[int, int]:
+    return len(made._running), len(made._reporting)
+
+
+def test_while_an_item_is_reported_its_slot_runs_the_next_one_but_no_more_run_than_there_are_slots():
+    made, handled, reported = reported_beside(1, reporting=1)
+    for item in ("a", "b", "c"):
+        made.begin(item)
+    eventually(lambda: running(made) == (1, 0), "the first item to run")
+    handled["a"].set()
+    eventually(lambda: running(made) == (1, 1), "the second item to run while the first is reported")
+    handled["b"].set()
+    eventually(lambda: running(made) == (0, 2), "both to be reported")
+    assert made.some_wait(), "every thread has something to report: nobody is there for the third"
+    assert not made.wait_until_idle(seconds=0)
+    assert made.busy() == 1
+    for item in ("a", "b", "c"):
+        handled[item].set()
+        reported[item].set()
+    idle(made)
+    assert running(made) == (0, 0)
+
+
+def test_there_is_room_for_as_many_items_as_slots_are_free_and_threads_are_there_for_them():
+    made, handled, reported = reported_beside(2, reporting=1)
+    rooms = []
+    for number, item in enumerate(("a", "b"), 1):
+        made.begin(item)
+        handled[item].set()
+        eventually(lambda: running(made) == (0, number), "the item to be reported")  # noqa: B023 - asked at once
+        rooms.append(made.room())
+    assert rooms == [2, 1]
+    for item in ("a", "b"):
+        reported[item].set()
+    idle(made)
+
+
+def test_without_a_thread_to_spare_an_item_keeps_its_slot_until_it_is_reported():
+    made, handled, reported = reported_beside(1, reporting=0)
+    made.begin("a")
+    made.begin("b")
+    handled["a"].set()
+    handled["b"].set()
+    eventually(lambda: running(made) == (1, 0), "the first item to run")
+    assert made.some_wait()
+    reported["a"].set()
+    reported["b"].set()
+    idle(made)
+
+
 def test_a_lane_looks_at_once_while_it_finds_all_it_asks_for():
     pace = Pace(poll_seconds=1.0)
     assert pace.wants_look(100.0)
@@ -143,8 +206,9 @@ def test_without_any_sign_a_lane_looks_when_something_becomes_due_and_every_poll
     pace.looked(100.0, found=0, asked=4)
     assert not pace.wants_look(100.9)
     assert pace.wants_look(101.0)
-    pace.due_at = 100.5
+    pace.due = [100.5, 100.7]
     assert pace.next_look() == 100.5
     assert pace.wants_look(100.5)
     pace.looked(100.5, found=0, asked=4)
     assert not pace.wants_look(100.6), "it was due, and is no reason any more"
+    assert pace.wants_look(100.7), "the next one is known already"

@@ -203,7 +203,7 @@ def test_a_worker_outlives_a_database_that_throws_everybody_out(database_url, co
         assert process.process.poll() is None
 
 
-def test_F47_a_worker_opens_no_more_connections_than_its_slots_and_five(database_url, committed_db, tmp_path):
+def test_F47_a_worker_opens_no_more_connections_than_its_slots_those_of_handlers_twice_and_five(database_url, committed_db, tmp_path):
     for number in range(30):
         job(committed_db, ("test.fails", "test.inline", "test.echo")[number % 3], max_attempts=1)
         rows.delivery(committed_db, kind="http")
@@ -214,7 +214,7 @@ def test_F47_a_worker_opens_no_more_connections_than_its_slots_and_five(database
             committed_db,
             "SELECT count(*) FROM pg_stat_activity WHERE starts_with(application_name, 'baton-') AND datname = current_database()",
         )
-    assert 2 + 2 + 2 <= opened <= 2 + 2 + 2 + 5
+    assert 2 + 2 + 2 <= opened <= 2 * 2 + 2 + 2 + 5
 
 
 def test_one_log_line_says_how_a_job_ended(database_url, committed_db, tmp_path):

@@ -9,12 +9,15 @@ import pytest
 from psycopg import errors
 
 from engine.core import lifecycle
+from engine.core.values import TYPES
 
 NEW = {
     "process_instance": "(id, root_id, definition_id, started_by) VALUES (gen_random_uuid(), gen_random_uuid(), gen_random_uuid(), 'ada')",
     "user_task": "(id, instance_id, root_id, definition_id, element_id, name, sort_key)"
     " VALUES (gen_random_uuid(), gen_random_uuid(), gen_random_uuid(), gen_random_uuid(), 'a', 'A', 'a')",
     "job": "(id, kind, element_id, due_at, available_at) VALUES (gen_random_uuid(), 'throw', 'a', baton_clock(), baton_clock())",
+    "scope": "(id, instance_id, path) VALUES (gen_random_uuid(), (SELECT id FROM process_instance), '{}')",
+    "variable": "(scope_id, name, type, value) VALUES ((SELECT id FROM scope), 'a', 'null', 'null')",
     "delivery": "(id, kind, destination, due_at, available_at, request)"
     " VALUES (gen_random_uuid(), 'http', 'http://a', baton_clock(), baton_clock(), '{}')",
 }
@@ -69,3 +72,22 @@ def test_R1_numbers_stay_within_their_bounds(
     db.execute(f"INSERT INTO {table} {NEW[table]}")
     assert all(admitted(db, table, max_attempts=3, **{column: value}) for value in within)
     assert not any(admitted(db, table, max_attempts=3, **{column: value}) for value in beyond)
+
+
+def test_a_job_hangs_from_what_its_kind_says(db: psycopg.Connection) -> None:
+    db.execute(f"INSERT INTO job {NEW['job']}")
+    kinds = {"service", "timer", "start_timer", "message", "cancel", "continue", "throw", "signal", "hold"}
+    needs_no_case, needs_no_version = {"message", "throw", "signal", "hold"}, {"throw", "hold"}
+    some = "01a22da6-edcf-73b8-abf2-2a7a4810b8af"
+    for kind, version, case in itertools.product(sorted(kinds | {"unheard_of"}), (None, some), (None, some)):
+        hangs = (kind == "start_timer") == (case is None) or kind in needs_no_case
+        fits = kind in kinds and hangs and (version is not None or kind in needs_no_version)
+        values = {"kind": kind, "definition_id": version, "instance_id": case}
+        assert admitted(db, "job", **values) == fits, values
+
+
+def test_a_variable_has_a_type_that_there_is(db: psycopg.Connection) -> None:
+    for table in ("process_instance", "scope", "variable"):
+        db.execute(f"INSERT INTO {table} {NEW[table]}")
+    assert all(admitted(db, "variable", type=each) for each in TYPES)
+    assert not admitted(db, "variable", type="unheard_of")

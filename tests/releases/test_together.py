@@ -129,7 +129,6 @@ def test_F41_the_previous_release_leaves_alone_what_only_this_one_knows(stage: S
     new = [tuple(pair) for pair in THIS.says("ENGINE_JOBS", "worker.lanes") if tuple(pair) not in known]
     with connect(stage.url) as conn:
         conn.execute("ALTER TABLE job DROP CONSTRAINT ck_job_kind")
-        conn.execute("ALTER TABLE job DROP CONSTRAINT ck_job_case")
         unknown = _jobs(conn, [*new, ("of_a_later_release", ""), ("service", "handler.of.a.later.release")])
         held = _jobs(conn, [("timer", "")], held=["a reason of a later release"])
         stage.worker(previous).ready()

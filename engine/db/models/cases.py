@@ -127,7 +127,7 @@ class CompletedExecution(Base):
 class Variable(Base):
     __tablename__ = "variable"
     __table_args__ = (
-        CheckConstraint("type = ANY ('{string,integer,double,boolean,date,datetime,json,null}'::text[])", name="ck_variable_type"),
+        CheckConstraint("type = ANY ('{string,integer,double,boolean,date,datetime,json,\"null\"}'::text[])", name="ck_variable_type"),
         ForeignKeyConstraint(["scope_id"], ["scope.id"], name="fk_variable_scope", ondelete="CASCADE"),
         PrimaryKeyConstraint("scope_id", "name", name="pk_variable"),
     )

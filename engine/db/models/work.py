@@ -31,17 +31,19 @@ LEASED = "num_nonnulls(lease_owner, lease_expires_at, leased_at) = CASE status W
 HAS_ITS_TURN = "exclusive AND status <> 'failed' AND NOT held @> '{exclusive}'"
 OTHERWISE_HELD = "(held <> '{exclusive}'::text[])"
 WAITS_ITS_TURN = "exclusive AND held @> '{exclusive}'"
+# What needs no version; what needs no case; what belongs to a case of a version.
+KINDS = (
+    "kind = ANY (CASE WHEN definition_id IS NULL THEN '{throw,hold}'::text[]"
+    " WHEN instance_id IS NULL THEN '{start_timer,message,throw,signal,hold}'::text[]"
+    " ELSE '{service,timer,message,cancel,continue,throw,signal,hold}'::text[] END)"
+)
 NUMBERS = "priority BETWEEN 0 AND 9 AND level BETWEEN 0 AND 10 AND attempts BETWEEN 0 AND max_attempts"
 
 
 class Job(Base):
     __tablename__ = "job"
     __table_args__ = (
-        CheckConstraint(
-            "(kind = 'start_timer') = (instance_id IS NULL) OR kind IN ('message', 'throw', 'signal', 'hold')", name="ck_job_case"
-        ),
-        CheckConstraint("definition_id IS NOT NULL OR kind IN ('throw', 'hold')", name="ck_job_definition"),
-        CheckConstraint("kind = ANY ('{service,timer,start_timer,message,cancel,continue,throw,signal,hold}'::text[])", name="ck_job_kind"),
+        CheckConstraint(KINDS, name="ck_job_kind"),
         CheckConstraint(LEASED, name="ck_job_lease_if_leased"),
         CheckConstraint(NUMBERS, name="ck_job_numbers"),
         CheckConstraint(status_check("available,leased,failed", "completed,cancelled"), name="ck_job_status"),

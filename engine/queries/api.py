@@ -14,7 +14,7 @@ from engine.commands.outcome import Actor
 from engine.core.lifecycle import USER_TASK
 from engine.queries.instance import Event
 from engine.queries.instances import InstanceFilter, conditions
-from engine.queries.rows import Page, cursor_of, number_cursor, page_of, row, rows, time_cursor
+from engine.queries.rows import Page, capped, cursor_of, number_cursor, page_of, row, rows, scalar, time_cursor
 
 
 def bind(name: str) -> str:
@@ -158,6 +158,23 @@ def api_instances(
     conn: Connection, actor: Actor, wanted: InstanceListFilter, *, cursor: str | None = None, limit: int = 50
 ) -> Page[ApiInstance]:
     """One page of those that the actor may see, newest first. Raises BadCursor."""
+    where, params = _instances(actor, wanted)
+    after = time_cursor(cursor)
+    if after is not None:
+        where.append("(i.started_at, i.id) < (:after_at, :after_id)")
+    sql = f"SELECT {ONE} WHERE {' AND '.join(where)} ORDER BY i.started_at DESC, i.id DESC LIMIT :limit"
+    params |= {"after_at": after and after[0], "after_id": after and after[1], "limit": limit + 1}
+    return page_of(rows(conn, ApiInstance, sql, params), limit=limit, position=lambda one: (one.started_at, one.id))
+
+
+def count_api_instances(conn: Connection, actor: Actor, wanted: InstanceListFilter, *, cap: int = 1_000) -> int:
+    """How many there are of those, at most cap + 1."""
+    where, params = _instances(actor, wanted)
+    found = f"SELECT 1 FROM process_instance AS i JOIN process_definition AS d ON d.id = i.definition_id WHERE {' AND '.join(where)}"
+    return int(scalar(conn, f"SELECT {capped(found, cap=cap)}", params))
+
+
+def _instances(actor: Actor, wanted: InstanceListFilter) -> tuple[list[str], dict[str, Any]]:
     same = InstanceFilter(
         q=wanted.q, key=wanted.process_definition_key or "", version=wanted.version, status=wanted.status, incidents=wanted.incidents,
         element_id=wanted.element_id,
@@ -168,15 +185,8 @@ def api_instances(
         where.append("i.business_key = :business_key")
     if wanted.parent_id is not None:
         where.append("i.root_id = (SELECT root_id FROM process_instance WHERE id = :parent) AND i.parent_id = :parent")
-    after = time_cursor(cursor)
-    if after is not None:
-        where.append("(i.started_at, i.id) < (:after_at, :after_id)")
-    sql = f"SELECT {ONE} WHERE {' AND '.join(where)} ORDER BY i.started_at DESC, i.id DESC LIMIT :limit"
-    params = {
-        **values, **may_params(actor), "tenant": actor.tenant_id, "business_key": wanted.business_key,
-        "parent": wanted.parent_id, "after_at": after and after[0], "after_id": after and after[1], "limit": limit + 1,
-    }  # fmt: skip
-    return page_of(rows(conn, ApiInstance, sql, params), limit=limit, position=lambda one: (one.started_at, one.id))
+    more = {"tenant": actor.tenant_id, "business_key": wanted.business_key, "parent": wanted.parent_id}
+    return where, {**values, **may_params(actor), **more}
 
 
 def api_history(conn: Connection, instance_id: UUID, *, tenant_id: str = "", cursor: str | None = None, limit: int = 200) -> Page[Event]:

@@ -32,3 +32,26 @@ NOT_BY_WORKERS: dict[str, str] = {
     "take_turn": "called by `upkeep` in its own module, which the workers call",
 }
 """Commands without an actor that the worker does not name."""
+
+READ_OTHERWISE: dict[str, str] = {
+    "crew.deliveries": "nowhere yet",
+    "crew.outbox_counts": "deliveries_waiting of GET /overview",
+    "decisions.decisions": "GET /decision-definitions, page by page",
+    "decisions.evaluation": "one of GET …/evaluations, which has each as a whole",
+    "decisions.evaluations": "GET …/evaluations, page by page",
+    "due.lanes": "GET /overview, whose lanes they are",
+    "forms.form_version": "GET /forms?key=…",
+    "inbox.inbox_row": "one row of GET /inbox, for the fragment of a list",
+    "inbox.process_choices": "GET /process-definitions, by which a list is filtered",
+    "instance.called": "GET /process-instances?parent_id=…",
+    "instance.timeline": "GET /process-instances/<id>/history, oldest first",
+    "instance.variables": "GET /process-instances/<id>/variables; who set each is in the history",
+    "instances.count_instances": "GET /process-instances/count, of those that one may see",
+    "instances.instances": "GET /process-instances, of those that one may see",
+    "live.changes_since_seconds": "hints for open pages; programs read the history",
+    "processes.definitions": "GET /process-definitions, page by page",
+    "start_page.startable": "GET /process-definitions?startable=true",
+    "task.definition_xml": "GET /process-instances/<id>/xml and /drawing",
+    "task.display_name": "by_name stands beside by in a refusal",
+}
+"""Queries of pages that the API does not use -> where programs find the same."""

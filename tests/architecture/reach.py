@@ -15,7 +15,7 @@ from tests.architecture.sources import ROOT
 
 METHODS = frozenset({"get", "post", "put", "patch", "delete", "route"})
 WORDS = frozenset({"command"})
-COMMANDS = "engine.commands"
+COMMANDS, QUERIES = "engine.commands", "engine.queries"
 Name = tuple[str, str]  # (module, what is defined there)
 
 
@@ -51,6 +51,17 @@ def commands() -> dict[str, Command]:
 
 def reached(doors: Iterable[Name]) -> set[str]:
     """The names of the commands that these doors end in."""
+    return {what for _, what in _ends(doors, COMMANDS)}
+
+
+def read(doors: Iterable[Name]) -> set[str]:
+    """The functions of `engine.queries` that these doors end in, as `crew.workers`."""
+    ends = {(module, what) for module, what in _ends(doors, QUERIES) if _is_function(module, what)}
+    return {f"{module.removeprefix(f'{QUERIES}.')}.{what}" for module, what in ends}
+
+
+def _ends(doors: Iterable[Name], where: str) -> set[Name]:
+    """What is defined below the package `where`, as far as the doors lead there."""
     found, seen, waiting = set(), set(), list(doors)
     while waiting:
         name = waiting.pop()
@@ -58,12 +69,15 @@ def reached(doors: Iterable[Name]) -> set[str]:
             continue
         seen.add(name)
         module, what = name
-        if module.startswith(COMMANDS):
-            if not _exists(f"{module}.{what}"):  # a module's own name is no command
-                found.add(what)
-        else:
+        if not module.startswith(where):
             waiting += _named(module, what)
+        elif not _exists(f"{module}.{what}"):  # a module's own name is none of its contents
+            found.add(name)
     return found
+
+
+def _is_function(module: str, what: str) -> bool:
+    return any(isinstance(node, ast.FunctionDef) for node in _read(module).defined.get(what, ()))
 
 
 def doors(*packages: str, without: tuple[str, ...] = (), attributes: frozenset[str] = METHODS) -> list[Name]:

@@ -6,8 +6,8 @@ from functools import cache
 
 import pytest
 
-from tests.architecture.parity import NOT_BY_WORKERS, NOT_THERE, WAYS
-from tests.architecture.reach import METHODS, WORDS, Name, commands, doors, everything, reached
+from tests.architecture.parity import NOT_BY_WORKERS, NOT_THERE, READ_OTHERWISE, WAYS
+from tests.architecture.reach import METHODS, WORDS, Name, commands, doors, everything, reached, read
 
 OTHER_INTERFACES = ("webapp.api", "webapp.engine_rest")
 
@@ -43,6 +43,11 @@ def test_every_reason_is_given_for_a_command_that_exists_and_says_something() ->
 def test_what_nobody_asks_for_is_a_workers_or_the_table_says_whose() -> None:
     own = {each.name for each in commands().values() if not each.asks}
     assert own - reached(everything("worker")) == set(NOT_BY_WORKERS)
+
+
+def test_what_pages_read_the_api_reads_too_or_the_table_says_what_serves_instead() -> None:
+    missing = read(doors("webapp", without=OTHER_INTERFACES)) - read(doors("webapp.api"))
+    assert missing == set(READ_OTHERWISE), "give programs what the page shows, or say in tests/architecture/parity.py where they find it"
 
 
 # ---- the finder itself: it sees a command that is used, and it does not see one that is only imported

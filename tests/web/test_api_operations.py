@@ -14,6 +14,7 @@ from engine.commands.complete_task import complete_task
 from engine.commands.deploy import deploy
 from engine.commands.external_tasks import acquire_external_tasks
 from engine.commands.messages import publish_message
+from engine.commands.outcome import Deployed
 from tests.web.conftest import add_person
 from tests.web.decisions import cooked, dinner
 from tests.web.operations import ADA, OLGA, deployed, failed_external_task, model, one, started
@@ -104,6 +105,10 @@ def test_deployments_are_listed_and_say_what_they_brought(program: Any, committe
     brought = olga.get(f"/deployments/{made[0]}").json
     assert [(each["key"], each["version"]) for each in brought["definitions"]] == [("relay", 1)]
     assert (brought["decisions"], brought["forms"]) == ([], [])
+    caller = deploy(committed_db, [("caller.bpmn", CALLER)], actor=OLGA)
+    assert isinstance(caller, Deployed)
+    [warning] = olga.get(f"/deployments/{caller.deployment_id}").json["warnings"]
+    assert "which is not deployed" in warning["what"] + warning["why"]
     problem(olga.get(f"/deployments/{uuid4()}"), 404, "not_found")
 
 
@@ -212,6 +217,8 @@ def test_instances_are_filtered_by_parent_place_version_and_incident(program: An
     assert names(ada.get("/process-instances?process_definition_key=relay&version=2"), "id") == []
     assert names(ada.get(f"/process-instances?parent_id={case}"), "id") == []
     assert names(program("cy").get("/process-instances?q=R-"), "id") == []
+    assert ada.get("/process-instances/count?q=R-").json == {"count": 1}
+    assert program("cy").get("/process-instances/count").json == {"count": 0}
 
 
 # ---- work
@@ -231,6 +238,8 @@ def test_an_external_task_is_followed_from_free_to_leased_to_its_end(program: An
         "external_task", task["id"], "w1", leased["lease_number"], "ORD-1",
     )  # fmt: skip
     assert names(olga.get("/leases?owner=w2"), "id") == []
+    assert olga.get("/leases/counts").json == {"total": 1, "ended": 0, "soon": 0}
+    assert olga.get("/jobs/counts").json == {"available": 0, "leased": 1, "failed": 0}
     assert names(olga.get("/leases?work=external_task&q=ord-1"), "id") == [task["id"]]
     released = olga.post(f"/leases/external_task/{task['id']}/release", {"reason": "it hangs"}, key="r")
     assert released.json == {"id": task["id"], "outcome": "released"}

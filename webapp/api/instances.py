@@ -11,7 +11,7 @@ from engine.commands.cancel import cancel_instance
 from engine.commands.outcome import Refusal, Rejected
 from engine.commands.start import start_instance
 from engine.core.lifecycle import INSTANCE
-from engine.queries.api import ApiInstance, InstanceListFilter, api_details, api_history, api_instance, api_instances
+from engine.queries.api import ApiInstance, InstanceListFilter, api_details, api_history, api_instance, api_instances, count_api_instances
 from engine.queries.instance import Event, SubscriptionRow, subscriptions
 from engine.queries.near_misses import NearMessage, near_of_waiting
 from engine.queries.rows import reading
@@ -34,6 +34,12 @@ class InstanceShape(TypedDict):
     business_key: str | None
     started_at: Moment
     ended_at: Moment | None
+
+
+class CountShape(TypedDict):
+    """Counted up to 1,000; 1,001 means more."""
+
+    count: int
 
 
 class TokenShape(TypedDict):
@@ -110,28 +116,34 @@ def start(key: str, sent: Sent) -> Response:
     return response
 
 
+FILTERS = {
+    "status": Field(one_of(*INSTANCE), ""),
+    "process_definition_key": Field(text(), None),
+    "version": Field(whole(least=1, most=2**31 - 1), None),
+    "business_key": Field(text(), None),
+    "q": Field(text(), "", about="An instance id, or the beginning of a business key."),
+    "incidents": Field(truth, False, about="Only those with one open."),
+    "element_id": Field(text(), "", about="Only running ones that stand there."),
+    "parent_id": Field(uuid, None, about="Only those that this instance called."),
+}
+
+
 @blueprint.get("/process-instances")
-@operation(
-    scope="read",
-    query={
-        "status": Field(one_of(*INSTANCE), ""),
-        "process_definition_key": Field(text(), None),
-        "version": Field(whole(least=1, most=2**31 - 1), None),
-        "business_key": Field(text(), None),
-        "q": Field(text(), "", about="An instance id, or the beginning of a business key."),
-        "incidents": Field(truth, False, about="Only those with one open."),
-        "element_id": Field(text(), "", about="Only running ones that stand there."),
-        "parent_id": Field(uuid, None, about="Only those that this instance called."),
-        **paged(),
-    },
-    answers=Listed[InstanceShape],
-)
+@operation(scope="read", query={**FILTERS, **paged()}, answers=Listed[InstanceShape])
 def list_instances(asked: Sent) -> Response:
     """The instances that you may see, newest first."""
     cursor, limit = asked.pop("cursor"), asked.pop("limit")
     with reading(reader()) as conn:
         page = api_instances(conn, current_actor(), InstanceListFilter(**asked), cursor=cursor, limit=limit)
     return listed(page, instance_shape)
+
+
+@blueprint.get("/process-instances/count")
+@operation(scope="read", query=FILTERS, answers=CountShape)
+def count_instances(asked: Sent) -> Response:
+    """How many instances that you may see there are, with the same filters."""
+    with reading(reader()) as conn:
+        return jsonify(count=count_api_instances(conn, current_actor(), InstanceListFilter(**asked)))
 
 
 @blueprint.get("/process-instances/<uuid:instance_id>")

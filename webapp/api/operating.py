@@ -13,7 +13,17 @@ from engine.commands.retry import retry_item
 from engine.core.lifecycle import WORK
 from engine.queries.instance import item_history
 from engine.queries.rows import reading
-from engine.queries.work import LateCompletion, LeaseRow, failed_items, late_completions, leases, work_item, work_items
+from engine.queries.work import (
+    LateCompletion,
+    LeaseRow,
+    counts_by_status,
+    failed_items,
+    late_completions,
+    lease_counts,
+    leases,
+    work_item,
+    work_items,
+)
 from webapp.api.blueprint import blueprint
 from webapp.api.bodies import Field, Wrong, accepting, kind_of, one_of, request_id, text, truth, uuid
 from webapp.api.describing import Sent, operation, paged
@@ -47,6 +57,22 @@ class LeaseShape(TypedDict):
     max_attempts: int
     leased_at: Moment
     expires_at: Moment
+
+
+class WorkCountsShape(TypedDict):
+    """Each counted up to 1,000; 1,001 means more."""
+
+    available: int
+    leased: int
+    failed: int
+
+
+class LeaseCountsShape(TypedDict):
+    """All of them, those that ended and were not taken back yet, those that end within ten seconds; each up to 1,001."""
+
+    total: int
+    ended: int
+    soon: int
 
 
 class ReleasedShape(TypedDict):
@@ -119,6 +145,14 @@ def list_external_tasks(asked: Sent) -> Response:
     asked["instance_id"] = asked.pop("process_instance_id")
     with reading(reader()) as conn:
         return listed(work_items(conn, tenant_id=current_actor().tenant_id, kind="external", **asked), job_shape)
+
+
+@blueprint.get("/jobs/counts")
+@operation(scope="read", needs=("see", "job"), answers=WorkCountsShape)
+def count_jobs() -> Response:
+    """How many jobs and external tasks there are in each status that is not final."""
+    with reading(reader()) as conn:
+        return jsonify(counts_by_status(conn, tenant_id=current_actor().tenant_id))
 
 
 @blueprint.get("/jobs/<uuid:item_id>")
@@ -215,6 +249,14 @@ def list_leases(asked: Sent) -> Response:
     """Everything that is leased: what ended first, then what ends soonest."""
     with reading(reader()) as conn:
         return listed(leases(conn, tenant_id=current_actor().tenant_id, **asked), lease_shape)
+
+
+@blueprint.get("/leases/counts")
+@operation(scope="read", needs=("see", "lease"), answers=LeaseCountsShape)
+def count_leases() -> Response:
+    """How many leases there are."""
+    with reading(reader()) as conn:
+        return jsonify(shaped(LeaseCountsShape, lease_counts(conn, tenant_id=current_actor().tenant_id)))
 
 
 @blueprint.post("/leases/<work>/<uuid:item_id>/release")

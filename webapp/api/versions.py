@@ -7,10 +7,9 @@ from uuid import UUID
 
 from flask import Response, abort, jsonify
 
-from engine.queries.decisions import decisions_deployed_in
 from engine.queries.deployments import DeploymentRow, deployment, deployments
-from engine.queries.forms import DeployedFormRow, forms_deployed_in
-from engine.queries.processes import DeployedRow, deployed_in, element_counts, source
+from engine.queries.forms import DeployedFormRow
+from engine.queries.processes import DeployedRow, element_counts, source
 from engine.queries.resting import suspension
 from engine.queries.rows import reading
 from engine.queries.schedules import ProcessSchedule, ScheduleRow, schedules, schedules_of_all
@@ -19,11 +18,12 @@ from webapp.api.bodies import Field, text
 from webapp.api.describing import Raw, Sent, operation, paged
 from webapp.api.files import drawing_file, model_file
 from webapp.api.schemas import Items, Listed, Moment, words
-from webapp.api.shapes import each, listed, shaped
+from webapp.api.shapes import ModelProblemShape, each, listed, model_problem, shaped
 from webapp.api.standing import SuspensionShape, suspension_shape
 from webapp.api.tasks import TaskFormShape, form_shape
 from webapp.auth.identity import current_actor
 from webapp.db import reader
+from webapp.operations.deploy import brought_by
 from webapp.operations.model_text import Step, outline
 from webapp.operations.words import model_of
 from webapp.start.views import load_start
@@ -109,7 +109,7 @@ class BroughtShape(TypedDict):
 
 
 class DeploymentDetailShape(TypedDict):
-    """What one deployment brought; what was unchanged is not among it."""
+    """What one deployment brought; what was unchanged is not among it. `warnings`: as things are deployed now."""
 
     id: UUID
     name: str
@@ -118,6 +118,7 @@ class DeploymentDetailShape(TypedDict):
     definitions: list[BroughtShape]
     decisions: list[BroughtShape]
     forms: list[BroughtShape]
+    warnings: list[ModelProblemShape]
 
 
 @blueprint.get("/process-definitions/<key>/form")
@@ -208,21 +209,22 @@ def list_deployments(asked: Sent) -> Response:
 @blueprint.get("/deployments/<uuid:deployment_id>")
 @operation(scope="read", needs=("see", "deployment"), answers=DeploymentDetailShape)
 def show_deployment(deployment_id: UUID) -> Response:
-    """What one deployment brought."""
-    tenant = current_actor().tenant_id
+    """What one deployment brought, and what its author should know."""
     with reading(reader()) as conn:
-        found = deployment(conn, deployment_id, tenant_id=tenant)
-        if found is None:
-            abort(404)
-        return jsonify(
-            shaped(
-                DeploymentDetailShape,
-                found,
-                definitions=each(deployed_in(conn, deployment_id, tenant_id=tenant), brought_shape),
-                decisions=each(decisions_deployed_in(conn, deployment_id, tenant_id=tenant), brought_shape),
-                forms=each(forms_deployed_in(conn, deployment_id, tenant_id=tenant), brought_shape),
-            )
+        found = deployment(conn, deployment_id, tenant_id=current_actor().tenant_id)
+    if found is None:
+        abort(404)
+    brought = brought_by(deployment_id)
+    return jsonify(
+        shaped(
+            DeploymentDetailShape,
+            found,
+            definitions=each(brought.rows, brought_shape),
+            decisions=each(brought.tables, brought_shape),
+            forms=each(brought.forms, brought_shape),
+            warnings=[model_problem(warning) for _, warning in brought.warnings],
         )
+    )
 
 
 def schedule_shape(row: ScheduleRow) -> ScheduleShape:

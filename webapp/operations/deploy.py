@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
@@ -52,13 +53,34 @@ def deploy_files() -> Response:
 @blueprint.get("/deployments/<uuid:deployment_id>")
 def deployment(deployment_id: UUID) -> str:
     """What one deployment brought, with what its author should know."""
+    brought = brought_by(deployment_id)
+    if not brought.everything:
+        abort(404)
+    told = {"rows": brought.rows, "tables": brought.tables, "forms": brought.forms, "first": brought.everything[0]}
+    return render_template("operations/deployment.html", **told, warnings=brought.warnings, **_unchanged(), here="deploy")
+
+
+@dataclass(frozen=True, slots=True)
+class Brought:
+    """What one deployment brought: processes, decisions, forms; and what is worth knowing of each, as things are deployed now."""
+
+    rows: list[DeployedRow]
+    tables: list[DeployedRow]
+    forms: list[DeployedFormRow]
+    warnings: list[tuple[DeployedRow | DeployedFormRow, Problem]]
+
+    @property
+    def everything(self) -> tuple[DeployedRow | DeployedFormRow, ...]:
+        return (*self.rows, *self.tables, *self.forms)
+
+
+def brought_by(deployment_id: UUID) -> Brought:
+    """All of it, or nothing if there is no such deployment."""
     tenant = current_actor().tenant_id
     with reading(reader()) as conn:
         rows = deployed_in(conn, deployment_id, tenant_id=tenant)
         tables = decisions_deployed_in(conn, deployment_id, tenant_id=tenant)
         forms = forms_deployed_in(conn, deployment_id, tenant_id=tenant)
-    if not rows and not tables and not forms:
-        abort(404)
     models = [(row, model) for row in rows if (model := model_of(row.id)) is not None]
     keys, files = ({name for _, model in models for name in keys_and_files(model)[place]} for place in (0, 1))
     with reading(reader()) as conn:
@@ -80,8 +102,7 @@ def deployment(deployment_id: UUID) -> str:
     ]
     warnings += _warnings_of(tables)
     warnings += [(form, warning) for form in forms for warning in read_forms([(form.resource_name, form.content)]).warnings]
-    told = {"rows": rows, "tables": tables, "forms": forms, "first": (*rows, *tables, *forms)[0], "warnings": warnings}
-    return render_template("operations/deployment.html", **told, **_unchanged(), here="deploy")
+    return Brought(rows, tables, forms, warnings)
 
 
 def _form(*, problems: tuple[Problem | FieldProblem, ...] = (), refusal: Rejected | None = None) -> str:

@@ -10,7 +10,6 @@ _LEASED = """
 """
 _BY_NAME = "held_lease lock_external_task unlock_external_task set_retries set_priority"
 _SENT = "publish_message broadcast_signal"
-_NO_ROUTE_YET = "replay_delivery skip_delivery"
 
 
 def _each(names: str, reason: str, *ways: str) -> dict[tuple[str, str], str]:
@@ -22,7 +21,6 @@ NOT_THERE: dict[tuple[str, str], str] = {
     **_each(_BY_NAME, "asked under /engine-rest by programs for Camunda 7; people release, retry and cancel", "page", "api", "cli"),
     **_each(_SENT, "sent by other systems over the API; no page asks a person for the variables of a message yet", "page"),
     **_each("replay_delivery", "the outbox's page retries what failed; sending again what arrived is not on it yet", "page"),
-    **_each(_NO_ROUTE_YET, "the API does not have it yet", "api"),
 }
 """(command, way) -> why it is not there."""
 
@@ -34,8 +32,6 @@ NOT_BY_WORKERS: dict[str, str] = {
 """Commands without an actor that the worker does not name."""
 
 READ_OTHERWISE: dict[str, str] = {
-    "crew.deliveries": "nowhere yet",
-    "crew.outbox_counts": "deliveries_waiting of GET /overview",
     "decisions.decisions": "GET /decision-definitions, page by page",
     "decisions.evaluation": "one of GET …/evaluations, which has each as a whole",
     "decisions.evaluations": "GET …/evaluations, page by page",

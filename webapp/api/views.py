@@ -8,6 +8,7 @@ PARTS = (
     "attempts",
     "decisions",
     "definitions",
+    "deliveries",
     "external_tasks",
     "inbox",
     "instances",

@@ -233,6 +233,8 @@ def test_an_external_task_is_followed_from_free_to_leased_to_its_end(program: An
     assert olga.get(f"/external-tasks/{task['id']}").json == task
     problem(olga.get(f"/jobs/{task['id']}"), 404, "not_found")
     [leased] = olga.post("/external-tasks/acquire", {"worker_id": "w1", "topics": ["ship"]}).json["items"]
+    [outside] = olga.get("/external-workers").json["items"]
+    assert (outside["worker_id"], outside["present"], outside["leases"]) == ("w1", 1, 1)
     [lease] = olga.get("/leases").json["items"]
     assert (lease["work"], lease["id"], lease["owner"], lease["lease_number"], lease["business_key"]) == (
         "external_task", task["id"], "w1", leased["lease_number"], "ORD-1",

@@ -9,7 +9,7 @@ from flask import Response, abort, jsonify
 
 from engine.queries.alarms import history_taken
 from engine.queries.audit import AuditFilter, AuditRow, audit
-from engine.queries.crew import FailedLogins, WorkerRow, failed_logins, worker, workers
+from engine.queries.crew import ExternalWorkerRow, FailedLogins, WorkerRow, external_workers, failed_logins, worker, workers
 from engine.queries.due import Lane
 from engine.queries.overview import Bucket, overview, throughput
 from engine.queries.resting import Suspended, suspended
@@ -87,6 +87,17 @@ class WorkerShape(TypedDict):
     draining: bool
     stopped_at: Moment | None
     longest_gap: float
+    leases: int
+
+
+class ExternalWorkerShape(TypedDict):
+    """A name under which programs ask for external tasks. `present`: addresses of it within five minutes; two are two programs."""
+
+    worker_id: str
+    addresses: list[str]
+    present: int
+    first_seen_at: Moment
+    last_seen_at: Moment
     leases: int
 
 
@@ -181,6 +192,14 @@ def show_worker(worker_id: UUID) -> Response:
     return jsonify(worker_shape(found))
 
 
+@blueprint.get("/external-workers")
+@operation(scope="read", needs=("see", "worker"), answers=Items[ExternalWorkerShape])
+def list_external_workers() -> Response:
+    """The programs outside that asked for external tasks within a day: names that several addresses share first; up to 200."""
+    with reading(reader()) as conn:
+        return jsonify(items=each(external_workers(conn, tenant_id=current_actor().tenant_id), external_worker_shape))
+
+
 @blueprint.get("/audit")
 @operation(
     scope="read",
@@ -232,6 +251,10 @@ def slice_shape(bucket: Bucket) -> SliceShape:
 
 def worker_shape(row: WorkerRow) -> WorkerShape:
     return shaped(WorkerShape, row)
+
+
+def external_worker_shape(row: ExternalWorkerRow) -> ExternalWorkerShape:
+    return shaped(ExternalWorkerShape, row)
 
 
 def audit_shape(row: AuditRow) -> AuditShape:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import psycopg
@@ -36,6 +37,11 @@ MODELS = ("an_external_task", "a_task_a_delivery_a_task", "wait_for_an_answer", 
 
 
 @pytest.fixture
+def settings(settings: Settings) -> Settings:
+    return replace(settings, api_limit=0, api_guest_limit=0)
+
+
+@pytest.fixture
 def world(people: Any, committed_db: psycopg.Connection) -> Iterator[psycopg.Connection]:
     """Something of everything that a path can name."""
     deployed(committed_db, *MODELS)
@@ -58,7 +64,9 @@ def test_no_answer_to_whatever_is_asked_is_outside_the_description(
     world: psycopg.Connection, app: Flask, username: str, phases: tuple[str, ...]
 ) -> None:
     longer = EXAMPLES > FEW
-    failures = ask(app, api_key(world, username), known=things(world), examples=EXAMPLES, seed=SEED, phases=PHASES if longer else phases)
+    key = api_key(world, username)
+    spared = frozenset({username, *(str(row[0]) for row in world.execute("SELECT id FROM api_key"))})
+    failures = ask(app, key, spared=spared, known=things(world), examples=EXAMPLES, seed=SEED, phases=PHASES if longer else phases)
     assert not failures, "\n".join(failures)
 
 

@@ -49,14 +49,14 @@ PARAMETERS: dict[str, Any] = {
         "in": "header",
         "required": False,
         "description": "The ETag that you have: 304 without a body if it is still so.",
-        "schema": {"type": "string", "minLength": 1},
+        "schema": {"type": "string"},
     },
     "IfMatch": {
         "name": "If-Match",
         "in": "header",
         "required": False,
         "description": "The ETag of what you saw: 412 if it has changed since.",
-        "schema": {"type": "string", "minLength": 1},
+        "schema": {"type": "string"},
     },
     "IdempotencyKey": {
         "name": "Idempotency-Key",

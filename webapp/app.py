@@ -29,6 +29,7 @@ BLUEPRINTS = (
     "webapp.live",
     "webapp.operations.views",
     "webapp.api.views",
+    "webapp.reference",
     "webapp.engine_rest.views",
 )
 

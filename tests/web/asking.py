@@ -127,6 +127,10 @@ def things(conn: psycopg.Connection[Any]) -> dict[str, list[str]]:
         "instance_id": "SELECT id FROM process_instance",
         "item_id": "SELECT id FROM job UNION ALL SELECT id FROM external_task",
         "message_id": "SELECT id FROM message",
+        "incident_id": "SELECT id FROM incident",
+        "token_id": "SELECT id FROM token",
+        "deployment_id": "SELECT id FROM deployment",
+        "username": "SELECT username FROM person",
         "key": "SELECT DISTINCT key FROM process_definition",
         "version": "SELECT DISTINCT version FROM process_definition",
     }

@@ -91,7 +91,7 @@ def test_an_answer_outside_the_description_does_not_pass(
 def test_R13_what_is_adas_is_to_others_as_if_it_were_not_there(world: psycopg.Connection, app: Flask) -> None:
     """Every operation that names something by id, with every id of Ada's: the answer is that to an id of nothing, and names nobody."""
     program = Program(app.test_client(), api_key(world, "cy"))
-    ids = sorted({each for kind in ("task_id", "instance_id", "item_id") for each in things(world)[kind]})
+    ids = sorted({each for kind in ("task_id", "instance_id", "item_id", "incident_id", "token_id") for each in things(world)[kind]})
     asked = 0
     for rule, method, told in by_id(app):
         with app.app_context():

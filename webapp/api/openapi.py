@@ -1,4 +1,4 @@
-"""The description of `/api/v1`: OpenAPI 3.1, made from what each route declares (webapp.api.describing). Nothing of it is kept by hand."""
+"""The description of `/api/v1`: OpenAPI 3.1, made from what each route declares (`@operation`). Nothing of it is kept by hand."""
 
 from __future__ import annotations
 

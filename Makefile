@@ -4,7 +4,7 @@
 PY := .venv/bin/python
 ARGS ?=
 .DEFAULT_GOAL := help
-.PHONY: help up drive test check conformance corpus mutants faults model injected describe bench dist lock runtime dev clean
+.PHONY: help up drive test check conformance corpus mutants faults model injected describe clients bench dist lock runtime dev clean
 
 help: ## this list
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' Makefile
@@ -49,6 +49,10 @@ injected: dev ## the engine's tests while connections are lost, commits stay una
 
 describe: dev ## Schemathesis asks every operation of the API at length (EXAMPLES=100 SEED=1)
 	@BATON_API_EXAMPLES="$(or $(EXAMPLES),100)" BATON_API_SEED="$(or $(SEED),1)" exec $(PY) -m pytest -q -p tests.no_skips tests/web/test_api_asked.py $(ARGS)
+
+clients: dev ## external-task clients of other makers, unmodified, against a real server (ARGS='--only pycamunda --tasks 3')
+	@scripts/clients
+	@exec $(PY) -m tests.clients $(ARGS)
 
 bench: dev ## measure (ARGS='engine --json'; for `queue` procrastinate and DBOS are installed to be measured beside)
 	@$(if $(findstring queue,$(ARGS)),scripts/environment bench || echo "Going on without procrastinate and DBOS" >&2)

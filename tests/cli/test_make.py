@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import shutil
 import subprocess
@@ -132,3 +133,22 @@ def test_pgbouncer_is_taken_from_the_variable_and_without_it_the_one_line_to_run
     assert run(HERE / "scripts/pgbouncer", PATH=str(tools), BATON_PGBOUNCER=str(given)).stdout.strip() == str(given)
     missing = run(HERE / "scripts/pgbouncer", PATH=str(tools), BATON_PGBOUNCER=str(tools / "nothing"))
     assert missing.returncode == 1 and "BATON_PGBOUNCER" in missing.stderr
+
+
+def test_the_clients_of_other_makers_need_node_and_npm_and_are_left_alone_when_they_are_there(checkout, tools):
+    for name in ("package.json", "package-lock.json"):
+        (checkout / "tests" / "clients").mkdir(parents=True, exist_ok=True)
+        shutil.copy(HERE / "tests" / "clients" / name, checkout / "tests" / "clients" / name)
+    missing = run(checkout / "scripts/clients", PATH=str(tools))
+    assert missing.returncode == 1 and "apt-get install nodejs npm" in missing.stderr
+    program(tools, "npm", "exit 0")
+    program(tools, "node", 'case "$1" in --version) echo v16.1.0;; *) exit 1;; esac')
+    old = run(checkout / "scripts/clients", PATH=str(tools))
+    assert old.returncode == 1 and "expected 18 or later, found v16.1.0" in old.stderr
+    program(tools, "node", "exit 0")
+    pins = ("requirements/clients.txt", "tests/clients/package.json", "tests/clients/package-lock.json")
+    content = b"".join((checkout / name).read_bytes() for name in pins)
+    (checkout / ".clients").mkdir()
+    (checkout / ".clients" / "pins").write_text(hashlib.sha256(content).hexdigest() + "\n")
+    there = run(checkout / "scripts/clients", PATH=str(tools))
+    assert (there.returncode, there.stdout, there.stderr) == (0, "", "")

@@ -1,0 +1,1 @@
+"""`make clients`: external-task clients of other makers, unmodified, against a real server of this engine."""

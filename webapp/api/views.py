@@ -9,6 +9,7 @@ PARTS = (
     "decisions",
     "definitions",
     "deliveries",
+    "events",
     "external_tasks",
     "inbox",
     "instances",

@@ -74,8 +74,8 @@ def close_polls() -> None:
 class Polls:
     """Those who wait at one process, and the thread that looks for them. It lives while somebody waits."""
 
-    def __init__(self, look: Look, *, cap: int, per_person: int) -> None:
-        self._look, self.cap, self.per_person = look, cap, per_person
+    def __init__(self, look: Look, *, cap: int, per_person: int, gauge: Gauge = WAITING) -> None:
+        self._look, self.cap, self.per_person, self._gauge = look, cap, per_person, gauge
         self._lock = threading.Lock()
         self._sign = threading.Event()
         self._waiters: dict[Waiter, None] = {}  # in the order in which they came
@@ -94,7 +94,7 @@ class Polls:
             if self._closed or len(self._waiters) >= self.cap or own >= self.per_person:
                 return False
             self._waiters[waiter] = None
-            WAITING.set(len(self._waiters))
+            self._gauge.set(len(self._waiters))
             if self._thread is None:
                 self._thread = threading.Thread(target=self._follow, name="baton-polls", daemon=True)
                 self._thread.start()
@@ -122,7 +122,7 @@ class Polls:
 
     def _forget(self, waiter: Waiter) -> None:
         self._waiters.pop(waiter, None)
-        WAITING.set(len(self._waiters))
+        self._gauge.set(len(self._waiters))
 
     def wake(self) -> None:
         """Something may have become free."""
@@ -142,7 +142,7 @@ class Polls:
         while self._somebody_waits():
             began = time.monotonic()
             try:
-                called = self._call_those_who_may_go()
+                called = self.call_those_who_may_go()
                 pause = SOONEST_SECONDS if called else min(pause * GROWTH, LATEST_SECONDS)
             except (SQLAlchemyError, PoolTimeout) as problem:
                 log.warning("look_failed waiting=%d error=%s", len(self), type(problem).__name__)
@@ -163,7 +163,7 @@ class Polls:
         with self._lock:
             return min((each.ends for each in self._waiters if each.resume is not None), default=float("inf"))
 
-    def _call_those_who_may_go(self) -> int:
+    def call_those_who_may_go(self) -> int:
         now = time.monotonic()
         with self._lock:
             for each in self._waiters:
@@ -227,7 +227,7 @@ def _looking(app: Flask) -> Look:
 def wake_who_waits(response: Response) -> Response:
     """What this process changed may be work for somebody."""
     if request.method not in ("GET", "HEAD", "OPTIONS") and response.status_code < 400:
-        waiting = current_app.extensions.get("baton_polls")
-        if waiting is not None:
-            waiting.wake()
+        for name in ("baton_polls", "baton_event_polls"):
+            if (waiting := current_app.extensions.get(name)) is not None:
+                waiting.wake()
     return response

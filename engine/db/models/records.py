@@ -112,6 +112,7 @@ class History(Base):
         Index("ix_history_at", "at", postgresql_using="brin"),
         Index("ix_history_instance", "instance_id", "id"),
         Index("ix_history_item", "item_id", postgresql_where=text("item_id IS NOT NULL")),
+        Index("ix_history_stream", "xid", "id"),
         Index("ix_history_decision", "item_id", "id", postgresql_where=text("kind = 'decision_evaluated'")),
         {"postgresql_partition_by": "RANGE (at)"},
     )

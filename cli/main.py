@@ -38,6 +38,7 @@ COMMANDS = {
     "retry": ("cli.repairing", "retry"),
     "release": ("cli.repairing", "release"),
     "delivery": ("cli.repairing", "delivery"),
+    "destination": ("cli.destinations", "destination"),
     "pause": ("cli.resting", "pause"),
     "export": ("cli.archive", "export"),
     "import": ("cli.archive", "import_"),

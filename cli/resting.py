@@ -50,7 +50,8 @@ def listed(as_json: bool) -> None:
 @reason
 @changing
 def added(kind: str, topic: str, reason: str, username: str | None, request_id: str | None, as_json: bool) -> None:
-    """Begin no more work of this KIND. TOPIC: a handler or topic, or '*'; the key of a process; key/element. Nothing for the rest."""
+    """Begin no more work of this KIND. TOPIC: a handler or topic, or '*'; the key of a process; key/element; of http and mail the name of
+    a destination. Nothing for the rest."""
     with database() as conn:
         outcome = pause_work(conn, kind, topic, actor=actor_for(conn, username), reason=reason, request_id=request_id)
     settled(outcome, f"{_words(kind, topic)}: paused. What is running ends as it would", what=_words(kind, topic), as_json=as_json)
@@ -71,7 +72,7 @@ def removed(kind: str, topic: str, reason: str, username: str | None, request_id
 def _words(kind: str, topic: str) -> str:
     named = kind.replace("_", " ")
     if kind in WITHOUT:
-        return named
+        return f"{named} to {topic}" if topic else named
     return f"all of {named}" if topic == "*" and kind in WITH_TOPIC else f"{named} {topic}"
 
 

@@ -11,11 +11,13 @@ from typing import Any
 import psycopg
 from flask import Blueprint, Flask, Response, abort, current_app, g, jsonify, request
 from flask.blueprints import BlueprintSetupState
-from prometheus_client import CONTENT_TYPE_LATEST, Counter, Histogram, generate_latest
+from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from sqlalchemy import text
 from sqlalchemy.exc import SQLAlchemyError
 
 from engine.config import Settings
+from engine.queries.destinations import lags
+from engine.queries.rows import reading
 from webapp.auth.identity import public
 from webapp.db import reader
 
@@ -53,7 +55,27 @@ def metrics() -> Any:
     settings: Settings = current_app.config["BATON"]
     if not _may_read(settings.metrics_token):
         abort(404)
-    return Response(generate_latest(), mimetype=CONTENT_TYPE_LATEST)
+    return Response(generate_latest() + _outbox(), mimetype=CONTENT_TYPE_LATEST)
+
+
+def _outbox() -> bytes:
+    """The lag of each destination, read when it is asked for: it is that of the database, not of this process."""
+    try:
+        with reading(reader()) as conn:
+            found = lags(conn)
+    except (SQLAlchemyError, psycopg.Error) as error:
+        log.warning("lag_unknown error=%s", type(error).__name__)
+        return b""
+    registry = CollectorRegistry()
+    gauge = Gauge(
+        "baton_outbox_lag_seconds",
+        "How long the oldest delivery is due; destination is empty for what no registered one covers.",
+        ("tenant", "kind", "destination"),
+        registry=registry,
+    )
+    for lag in found:
+        gauge.labels(lag.tenant_id, lag.kind, lag.name).set(lag.seconds)
+    return generate_latest(registry)
 
 
 def _may_read(token: str | None) -> bool:

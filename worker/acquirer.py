@@ -16,6 +16,7 @@ from typing import Any
 
 from engine.commands.outcome import Lease, Refusal
 from engine.db.acquire import DELIVERY, JOB, Acquired, acquire_deliveries, acquire_jobs
+from engine.db.lines import Lines
 from engine.db.load import Work, load_batch
 from engine.db.outbox import load_requests
 from engine.db.watch import seconds_until_due, seen
@@ -63,6 +64,7 @@ class Acquirer:
     ) -> None:
         self._database, self._renewals, self._runner, self._lanes = database, renewals, runner, lanes
         self._owner, self._lease_seconds = owner, lease_seconds
+        self._lines, self._more_lines = Lines(), False
         self._paces = [Pace(poll_seconds, _jittered) for _ in lanes]
         self._seen: str | None = None
         self._ended = False  # something ended here: that is a change, whoever else committed
@@ -126,6 +128,7 @@ class Acquirer:
             if pace.wants_look(now) and (room := lane.slots.room()):
                 found = self._fill(lane, room)
                 pace.looked(now, found=found, asked=room)
+                pace.changed = pace.changed or (lane.deliveries and self._more_lines)
                 self.acquired_at = time.monotonic()
                 looked = True
         if looked or not lanes:
@@ -212,6 +215,7 @@ class Acquirer:
             "workers": self.workers_alive,
         }
         if lane.deliveries:
+            self._more_lines = self._lines.move_on(conn)
             return acquire_deliveries(conn, kinds=[kind for kind, _ in lane.capabilities], **common)
         return acquire_jobs(conn, capabilities=lane.capabilities, **common)
 

@@ -51,6 +51,13 @@ Outcome = Completed | Threw | Failed
 
 
 @dataclass(frozen=True, slots=True)
+class Delivered:
+    """A delivery was taken. `response`: what is kept of the answer."""
+
+    response: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
 class Call:
     """One service job as it travels to a handler. Values have their Python types."""
 

@@ -1,40 +1,45 @@
-"""Sends one delivery: an HTTP request or a mail. At least once, under the delivery's id at every attempt (R7)."""
+"""Sends one delivery: an HTTP request or a mail. At least once, under the delivery's id at every attempt (R7).
+
+What goes to a registered destination is signed as Standard Webhooks has it, and keeps to the destination's limits. A test of a
+destination is a delivery like any other and comes through here.
+"""
 
 from __future__ import annotations
 
-import smtplib
-import ssl
-from collections.abc import Mapping
-from dataclasses import dataclass
-from email.message import EmailMessage
-from email.utils import formatdate
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from math import floor
 from typing import Any
 
 import httpx
 import orjson
+from standardwebhooks import Webhook
 
 from engine.config import Settings
-from worker.calling import Failed
-from worker.outward import AnswerTooLarge, TargetRefused, fetch, rules_of
+from engine.db.outbox import Destination
+from engine.destinations import address_of_url, covers, resolved
+from engine.webhooks import signing_secret
+from worker.calling import Delivered, Failed
+from worker.mail import send_mail
+from worker.outward import AnswerTooLarge, Rules, TargetRefused, TooManyRedirects, fetch, rules_of, without_secrets
 
 WORTH_ANOTHER_TRY = frozenset({408, 425, 429})
+SAID_BY_US = frozenset({"baton-delivery-id", "webhook-id", "webhook-timestamp", "webhook-signature"})
 SHOWN_BODY = 2_000
 SHOWN_HEADERS = ("content-type", "date", "location", "retry-after", "server")
 
 
-@dataclass(frozen=True, slots=True)
-class Delivered:
-    response: Mapping[str, Any]
-
-
-def send(kind: str, delivery_id: str, request: Mapping[str, Any], settings: Settings) -> Delivered | Failed:
+def send(kind: str, delivery_id: str, request: Mapping[str, Any], settings: Settings, to: Destination | None = None) -> Delivered | Failed:
     """Send it and say how that went. Never raises for anything that the request or the other side does."""
+    if to is None and "destination" in request:
+        return Failed(f"no destination is registered as {request['destination']!r}", final=True)
     try:
         match kind:
             case "http":
-                return _send_http(delivery_id, request, settings)
+                return _send_http(delivery_id, request, settings, to)
             case "mail":
-                return _send_mail(delivery_id, request, settings)
+                return send_mail(delivery_id, request, settings, to)
         return Failed(f"delivery kind: expected http or mail, found {kind!r}", final=True)
     except (ValueError, TypeError, KeyError, AttributeError) as problem:
         return Failed(f"the request cannot be sent: {type(problem).__name__}: {problem}", final=True)
@@ -43,22 +48,32 @@ def send(kind: str, delivery_id: str, request: Mapping[str, Any], settings: Sett
 # ---- http
 
 
-def _send_http(delivery_id: str, request: Mapping[str, Any], settings: Settings) -> Delivered | Failed:
+def _send_http(delivery_id: str, request: Mapping[str, Any], settings: Settings, to: Destination | None) -> Delivered | Failed:
     given = request.get("headers") or {}
-    headers = {str(name): str(value) for name, value in given.items() if str(name).lower() != "baton-delivery-id"}
+    headers = {str(name): str(value) for name, value in given.items() if str(name).lower() not in SAID_BY_US}
     body = _body(request.get("body"), headers)
     headers["Baton-Delivery-Id"] = delivery_id
+    url = str(request.get("url") or "") if to else str(request["url"])
+    if to is not None:
+        url = resolved(to.address, url)
+        if not covers(to.address, address_of_url(url)):
+            return Failed(f"the destination {to.name} is {to.address}, which does not cover {without_secrets(url)}", final=True)
+        if settings.secret_key is None:
+            return Failed("cannot be signed: BATON_SECRET_KEY is not set here")
+        headers |= _signed(delivery_id, body, [signing_secret(settings.secret_key, salt) for salt in to.salts])
     try:
         answer = fetch(
             str(request.get("method") or "POST").upper(),
-            str(request["url"]),
+            url,
             headers=headers,
             body=body,
-            rules=rules_of(settings),
+            rules=_rules(settings, to),
             key=delivery_id,
         )
     except (TargetRefused, AnswerTooLarge) as refusal:
         return Failed(str(refusal))
+    except TooManyRedirects as refusal:
+        return Failed(str(refusal), final=True)
     except httpx.HTTPError as problem:
         return Failed(f"{type(problem).__name__}: {problem}")
     if 200 <= answer.status < 300:
@@ -76,6 +91,20 @@ def refused(status: int, retry_after: float | None) -> Failed:
     return Failed(f"answered {status}", final=True)
 
 
+def _rules(settings: Settings, to: Destination | None) -> Rules:
+    rules = rules_of(settings)
+    if to is None:
+        return rules
+    return replace(rules, seconds=to.seconds or rules.seconds, max_bytes=to.max_bytes or rules.max_bytes, redirects=to.redirects)
+
+
+def _signed(delivery_id: str, body: bytes | None, secrets: Sequence[str]) -> dict[str, str]:
+    """Standard Webhooks: the id is the same at every attempt, the time that of this one; a signature for each secret that is valid now."""
+    at, data = datetime.now(UTC), (body or b"").decode()
+    signatures = [Webhook(secret).sign(delivery_id, at, data) for secret in secrets]
+    return {"webhook-id": delivery_id, "webhook-timestamp": str(floor(at.timestamp())), "webhook-signature": " ".join(signatures)}
+
+
 def _body(body: Any, headers: dict[str, str]) -> bytes | None:
     if body is None:
         return None
@@ -84,64 +113,3 @@ def _body(body: Any, headers: dict[str, str]) -> bytes | None:
     if not any(name.lower() == "content-type" for name in headers):
         headers["Content-Type"] = "application/json"
     return orjson.dumps(body)
-
-
-# ---- mail
-
-
-def _send_mail(delivery_id: str, request: Mapping[str, Any], settings: Settings) -> Delivered | Failed:
-    if settings.mail_server is None:
-        return Failed("no mail server: BATON_MAIL_SERVER is not set")
-    message = _message(delivery_id, request, settings)
-    try:
-        not_taken = _hand_over(message, settings)
-    except smtplib.SMTPRecipientsRefused as problem:
-        codes = {code for code, _ in problem.recipients.values()}
-        return Failed(f"no recipient was accepted: {_reasons(problem.recipients)}", final=all(code >= 500 for code in codes))
-    except smtplib.SMTPResponseException as problem:
-        return Failed(f"the mail server answered {problem.smtp_code} {_text(problem.smtp_error)}", final=500 <= problem.smtp_code < 600)
-    except (smtplib.SMTPException, OSError) as problem:
-        return Failed(f"the mail server at {settings.mail_server}: {type(problem).__name__}: {problem}")
-    response: dict[str, Any] = {"message_id": message["Message-ID"]}
-    if not_taken:
-        response["refused"] = _reasons(not_taken)
-    return Delivered(response)
-
-
-def _message(delivery_id: str, request: Mapping[str, Any], settings: Settings) -> EmailMessage:
-    to = request["to"]
-    message = EmailMessage()  # its policy refuses line ends in headers
-    message["From"] = settings.mail_from
-    message["To"] = to if isinstance(to, str) else ", ".join(map(str, to))
-    message["Subject"] = str(request.get("subject") or "")
-    message["Date"] = formatdate()
-    # The same at every attempt: a mailbox that knows the id shows one mail.
-    message["Message-ID"] = f"<{delivery_id}@{settings.mail_from.rsplit('@', 1)[1]}>"
-    message["Auto-Submitted"] = "auto-generated"
-    message.set_content(str(request.get("text") or ""))
-    return message
-
-
-def _hand_over(message: EmailMessage, settings: Settings) -> Mapping[str, tuple[int, bytes]]:
-    assert settings.mail_server is not None
-    host, port, seconds = settings.mail_server.host, settings.mail_server.port, settings.http_seconds
-    context = ssl.create_default_context()
-    server = (
-        smtplib.SMTP_SSL(host, port, timeout=seconds, context=context)
-        if settings.mail_tls == "tls"
-        else smtplib.SMTP(host, port, timeout=seconds)
-    )
-    with server:
-        if settings.mail_tls == "starttls":
-            server.starttls(context=context)
-        if settings.mail_username is not None:
-            server.login(settings.mail_username, settings.mail_password or "")
-        return server.send_message(message)
-
-
-def _reasons(recipients: Mapping[str, tuple[int, bytes]]) -> str:
-    return "; ".join(f"{name}: {code} {_text(reason)}" for name, (code, reason) in recipients.items())
-
-
-def _text(reason: bytes | str) -> str:
-    return reason.decode("utf-8", "replace") if isinstance(reason, bytes) else reason

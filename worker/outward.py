@@ -2,8 +2,9 @@
 
 Every connection is checked where it is made: the name is resolved, the address checked, and that very address
 connected to, so that no second resolution can slip another one in. Public addresses on the usual ports only, besides
-the networks that BATON_ALLOWED_NETWORKS names. Redirects are not followed. One deadline covers the whole exchange,
-one limit the answer. No proxy from the environment is used: it would connect on our behalf, unchecked.
+the networks that BATON_ALLOWED_NETWORKS names. Redirects are followed only where the rules say so, each hop checked as
+the first. One deadline covers the whole exchange with all its hops, one limit the answer. No proxy from the environment
+is used: it would connect on our behalf, unchecked.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import ssl
 import threading
 import time
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from email.utils import parsedate_to_datetime
 from functools import cache
 from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
@@ -28,6 +29,10 @@ from engine.config import Network, Settings
 
 NAT64 = IPv6Network("64:ff9b::/96")
 LONGEST_RETRY_AFTER = 86_400.0
+V4_COMPATIBLE = IPv6Network("::/96")
+REDIRECTS = frozenset({301, 302, 303, 307, 308})
+TO_ANOTHER_HOST = frozenset({"content-type", "accept", "user-agent", "idempotency-key", "accept-encoding"})
+ABOUT_THE_BODY = frozenset({"content-type", "content-encoding", "content-language", "webhook-id", "webhook-timestamp", "webhook-signature"})
 OURS = frozenset({"host", "content-length", "transfer-encoding", "connection", "accept-encoding", "idempotency-key"})
 
 
@@ -36,7 +41,11 @@ class TargetRefused(Exception):
 
 
 class AnswerTooLarge(Exception):
-    """The answer is longer than BATON_HTTP_MAX_BYTES; the rest was not read."""
+    """The answer is longer than the rules allow; the rest was not read."""
+
+
+class TooManyRedirects(Exception):
+    """One more than the rules allow."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +54,7 @@ class Rules:
     ports: tuple[int, ...]
     seconds: float
     max_bytes: int
+    redirects: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,9 +78,9 @@ def rules_of(settings: Settings) -> Rules:
 
 
 def fetch(method: str, url: str, *, headers: Mapping[str, str], body: bytes | None, rules: Rules, key: str) -> Answer:
-    """Do one exchange. `key` travels as Idempotency-Key at every attempt.
+    """Do one exchange, with the redirects that the rules allow. `key` travels as Idempotency-Key at every attempt.
 
-    Raises TargetRefused, AnswerTooLarge, ValueError (no usable URL or header), httpx.HTTPError (incl. timeouts).
+    Raises TargetRefused, AnswerTooLarge, TooManyRedirects, ValueError (no usable URL or header), httpx.HTTPError (incl. timeouts).
     """
     target = _target(url)
     sent = {name: value for name, value in headers.items() if name.lower() not in OURS}
@@ -80,11 +90,58 @@ def fetch(method: str, url: str, *, headers: Mapping[str, str], body: bytes | No
         if any(sign in name + value for sign in "\r\n\0"):
             raise ValueError(f"header {name!r}: expected one line, found {value!r}")
     deadline = time.monotonic() + rules.seconds
+    hop = _Hop(method, target, sent, body)
+    for _ in range(rules.redirects):
+        answer = _exchange(hop, rules, deadline)
+        if answer.status not in REDIRECTS or "location" not in answer.headers:
+            return answer
+        hop = _redirected(hop, answer.status, answer.headers["location"])
+    answer = _exchange(hop, rules, deadline)
+    if rules.redirects and answer.status in REDIRECTS:
+        raise TooManyRedirects(f"expected at most {rules.redirects} redirects, found another")
+    return answer
+
+
+@dataclass(frozen=True, slots=True)
+class _Hop:
+    method: str
+    url: httpx.URL
+    headers: Mapping[str, str]
+    body: bytes | None
+
+
+def _exchange(hop: _Hop, rules: Rules, deadline: float) -> Answer:
+    """One request and its answer. The body of a redirect is nothing that anybody reads."""
     with (
         httpx.Client(transport=_Transport(rules, deadline), timeout=rules.seconds, follow_redirects=False, trust_env=False) as client,
-        client.stream(method, target, headers=sent, content=body) as response,
+        client.stream(hop.method, hop.url, headers=hop.headers, content=hop.body) as response,
     ):
-        return Answer(response.status_code, dict(response.headers), _read(response, rules, deadline))
+        body = b"" if response.status_code in REDIRECTS else _read(response, rules, deadline)
+        return Answer(response.status_code, dict(response.headers), body)
+
+
+def _redirected(hop: _Hop, status: int, location: str) -> _Hop:
+    """The next hop (RFC 9110, 15.4): 303 asks with GET and without a body, the others repeat the request as it was.
+
+    Another host, port or scheme gets no credentials, no signature and nothing else that was meant for the first.
+    """
+    try:
+        target = _target(str(hop.url.join(location)))
+    except (httpx.InvalidURL, ValueError) as problem:
+        raise TargetRefused(f"a redirect leads nowhere: {problem}") from None
+    if hop.url.scheme == "https" and target.scheme != "https":
+        raise TargetRefused("a redirect leads from https:// to http://")
+    if status == 303 and hop.method != "HEAD":
+        kept = {name: value for name, value in hop.headers.items() if name.lower() not in ABOUT_THE_BODY}
+        hop = _Hop("GET", hop.url, kept, None)
+    if _origin(target) == _origin(hop.url):
+        return replace(hop, url=target)
+    kept = {name: value for name, value in hop.headers.items() if name.lower() in TO_ANOTHER_HOST}
+    return replace(hop, url=target.copy_with(username="", password=""), headers=kept)
+
+
+def _origin(url: httpx.URL) -> tuple[str, str, int | None]:
+    return url.scheme, url.host, url.port
 
 
 def without_secrets(url: str) -> str:
@@ -144,7 +201,7 @@ def _inner(address: IPv4Address | IPv6Address) -> IPv4Address | IPv6Address:
     """The IPv4 address that an IPv6 one stands for, or itself."""
     if isinstance(address, IPv4Address):
         return address
-    if address in NAT64:
+    if address in NAT64 or (address in V4_COMPATIBLE and int(address) > 1):
         return IPv4Address(int(address) & 0xFFFFFFFF)
     return address.ipv4_mapped or address.sixtofour or (address.teredo[1] if address.teredo else address)
 

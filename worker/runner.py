@@ -23,15 +23,16 @@ from engine.commands.thrown_messages import publish_thrown
 from engine.config import Settings
 from engine.db.acquire import Acquired
 from engine.db.load import Work
+from engine.db.outbox import Outgoing
 from engine.failpoints import failpoint
 from engine.frozen import dataclass
 from engine.logs import line
-from worker.calling import Call, Completed, Failed, Outcome, Threw, call, failed
+from worker.calling import Call, Completed, Delivered, Failed, Outcome, Threw, call, failed
 from worker.children import Children
 from worker.database import Connection, Database, Stopping
 from worker.handlers import Handler
 from worker.held import Held
-from worker.outbox import Delivered, send
+from worker.outbox import send
 from worker.renewals import Renewals
 from worker.scribe import Scribe
 
@@ -56,7 +57,7 @@ class Item:
     row: Acquired
     held: Held
     work: Work | None = None  # of a job
-    request: Mapping[str, Any] | None = None  # of a delivery
+    request: Outgoing | None = None  # of a delivery
     broken: Exception | None = None
 
     @property
@@ -211,7 +212,7 @@ class Runner:
         failpoint("effect.before")
         if item.held.cancelled or item.held.deadline <= time.monotonic():
             return "dropped"
-        outcome = send(item.row.topic, str(item.row.item_id), item.request, self._settings)
+        outcome = send(item.row.topic, str(item.row.item_id), item.request.request, self._settings, item.request.to)
         failpoint("effect.after")
         if item.held.lost:
             return "dropped"

@@ -18,7 +18,8 @@ import psycopg
 from sqlalchemy.engine import make_url
 
 from cli.bench import plans
-from engine.db.acquire import JOB, acquire_jobs, move_watermarks
+from engine.db.acquire import JOB, acquire_jobs
+from engine.db.marks import move_watermarks
 from engine.db.migrate import migrate
 from engine.db.session import connect, plain_url
 

@@ -175,6 +175,8 @@ class ServiceTaskConfig:
     lease_seconds: int | None = None
     headers: tuple[tuple[str, str], ...] = ()  # texts of the model that whoever does the work is given
     exclusive: bool = False  # one at a time in a case (decision 0097)
+    destination_name: str | None = None  # of a delivery: the registered destination that it goes to
+    ordering_key: Expression | None = None  # of a delivery: those of one key go out one after the other
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,6 +213,8 @@ class MessageConfig:
     time_to_live: float = 3600.0  # seconds that it is kept if nobody waits; 0: not at all
     retry: str | Expression | None = None  # of its delivery, as a service task's
     max_attempts: int = 8
+    destination_name: str | None = None  # of its delivery, as a service task's; then `destination` may be a path below it
+    ordering_key: Expression | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -92,7 +92,7 @@ def skip_delivery(conn: Connection, delivery_id: UUID, *, actor: Actor, reason: 
 def replay_delivery(
     conn: Connection, delivery_id: UUID, *, actor: Actor, reason: str, request_id: str | None = None
 ) -> ItemRetried | Rejected:
-    """Send again what was sent, skipped or cancelled: as a new delivery, whose id the other side has not seen.
+    """Send again what was sent, skipped or cancelled: as a new delivery, whose id the other side has not seen, at the end of its line.
 
     Locks: nothing. Refuses: NOT_ALLOWED, NOT_FOUND, NOT_FAILED (it has not ended; a failed one is retried instead).
     """
@@ -199,9 +199,10 @@ _REPLAY = _with_request(
     """
 WITH again AS (
   INSERT INTO delivery (id, tenant_id, kind, destination, instance_id, root_id, definition_id, element_id, due_at, available_at,
-    priority, level, max_attempts, retry, request, created_at)
+    priority, level, max_attempts, retry, request, created_at, address, route, line, held)
   SELECT %(new_id)s, tenant_id, kind, destination, instance_id, root_id, definition_id, element_id, at, at,
-    priority, priority, max_attempts, retry, request, at
+    priority, priority, max_attempts, retry, request, at, address, route, line,
+    CASE WHEN line IS NULL THEN '{}' ELSE '{ordered}' END::text[]
   FROM delivery CROSS JOIN (SELECT baton_clock() AS at) clock
   WHERE id = %(item_id)s AND tenant_id = %(tenant_id)s AND status IN ('completed', 'skipped', 'cancelled') RETURNING *
 ), event AS (

@@ -42,6 +42,7 @@ class Refusal(StrEnum):
     NO_SUBSCRIPTION = "no_subscription"
     AMBIGUOUS = "ambiguous"  # several wait that a message may mean; `problems` names them
     AWAITED = "awaited"  # a stored message belongs to an instance that waits for it: its start event leaves it alone
+    DESTINATION_CHANGED = "destination_changed"  # since it was looked at: `by` whom, `at` when
     NOTHING_FREE = "nothing_free"  # take next found no task
 
 
@@ -181,6 +182,27 @@ class WorkPaused:
 class WorkUnpaused:
     kind: str
     topic: str
+
+
+@dataclass(frozen=True, slots=True)
+class DestinationSaved:
+    """`salt`: of the signing secret that was made, which may be shown this once; None if none was."""
+
+    name: str
+    salt: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DestinationRemoved:
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class TrialWritten:
+    """A delivery to a destination, of no process."""
+
+    delivery_id: UUID
+    destination: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,6 +28,7 @@ from engine.ids import new_id
 
 WITH_TOPIC = ("service", "external_task")  # the name of a handler or topic, or `*` for all
 WITHOUT = ("timer", "start_timer", "http", "mail")  # the kind is all there is to say
+TO_A_DESTINATION = ("http", "mail")  # or the topic is the name of a registered destination
 OF_A_PROCESS = ("definition", "element")  # key, key/element
 KINDS = (*WITH_TOPIC, *WITHOUT, *OF_A_PROCESS)
 MAX_TOPIC = 600  # characters
@@ -38,10 +39,10 @@ LOOKS = 20  # how often a pause may come and go between the write and the look t
 def pause_work(
     conn: Connection, kind: str, topic: str, *, actor: Actor, reason: str = "", request_id: str | None = None
 ) -> WorkPaused | Rejected:
-    """Pause work. `kind`: service or external_task, with a topic or `*`; timer, start_timer, http or mail, without;
-    definition with the key of a process; element with key/element.
+    """Pause work. `kind`: service or external_task, with a topic or `*`; timer, start_timer, http or mail, without (or a delivery's
+    kind with the name of a destination); definition with the key of a process; element with key/element.
 
-    Locks: nothing. Refuses: NOT_ALLOWED, INVALID, NOT_FOUND (no such process), ALREADY_PAUSED (by whom, and when).
+    Locks: nothing. Refuses: NOT_ALLOWED, INVALID, NOT_FOUND (no such process or destination), ALREADY_PAUSED (by whom, and when).
     """
     request = request_for(actor, request_id, "pause_work", [kind, topic], reason)
     outcome: WorkPaused | Rejected = _settled(conn, "pause_work", kind, topic, actor, reason, request)
@@ -68,6 +69,7 @@ def _settled(conn: Connection, name: str, kind: str, topic: str, actor: Actor, r
         return Rejected(Refusal.INVALID, "; ".join(f"{p.field}: {p.message}" for p in problems), problems=problems)
     pauses = name == "pause_work"
     done: Any = WorkPaused(kind, topic) if pauses else WorkUnpaused(kind, topic)
+    one_destination = kind in TO_A_DESTINATION and topic != ""
     told = {"what": "hold_paused", "kind": kind, "topic": topic} if pauses else {"what": "free_paused"}
     values: dict[str, Any] = {
         "tenant_id": actor.tenant_id,
@@ -76,11 +78,12 @@ def _settled(conn: Connection, name: str, kind: str, topic: str, actor: Actor, r
         "actor": actor.username,
         "reason": reason,
         "process": topic.split("/")[0] if kind in OF_A_PROCESS else None,
+        "of_destination": topic if one_destination else None,
         "job_id": new_id(),
         "attempts": ATTEMPTS,
         "told": orjson.dumps(told).decode(),
         # Acquisition looks away from the whole branch: nothing has to be held.
-        "holds": not pauses or kind in OF_A_PROCESS or (actor.tenant_id != "" and kind != "external_task"),
+        "holds": not one_destination and (not pauses or kind in OF_A_PROCESS or (actor.tenant_id != "" and kind != "external_task")),
     }
     if request is not None:
         values.update(request.params(), outcome=encode(done))
@@ -118,7 +121,7 @@ def _problems(kind: str, topic: str, reason: str) -> tuple[FieldProblem, ...]:
     problems = []
     if kind not in KINDS:
         problems.append(FieldProblem("kind", f"expected one of {', '.join(KINDS)}, found {kind!r}"))
-    elif kind in WITHOUT and topic:
+    elif kind in WITHOUT and topic and kind not in TO_A_DESTINATION:
         problems.append(FieldProblem("topic", f"expected none for {kind}, found {topic!r}"))
     elif kind not in WITHOUT and not topic.strip():
         problems.append(FieldProblem("topic", "expected the name of a topic, or * for all" if kind in WITH_TOPIC else "expected a process"))
@@ -136,6 +139,8 @@ def _problems(kind: str, topic: str, reason: str) -> tuple[FieldProblem, ...]:
 # ---- the statements
 
 _KNOWN = (
+    "(%(of_destination)s::text IS NULL OR EXISTS (SELECT FROM destination t"
+    " WHERE t.tenant_id = %(tenant_id)s AND t.kind = %(kind)s AND t.name = %(of_destination)s AND t.removed_at IS NULL)) AND "
     "(%(process)s::text IS NULL OR EXISTS (SELECT FROM process_definition d"
     " WHERE d.tenant_id = %(tenant_id)s AND d.key = %(process)s AND d.status <> 'deleting'))"
 )

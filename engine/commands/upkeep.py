@@ -12,9 +12,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from engine.commands.transaction import Connection, command, transaction
-from engine.db.acquire import DELIVERY, EXTERNAL_TASK, JOB, move_watermarks
+from engine.db.acquire import DELIVERY, EXTERNAL_TASK, JOB
 from engine.db.alarms import ALARMS
 from engine.db.locks import TURN, TURNLESS
+from engine.db.marks import move_watermarks
 from engine.db.partitions import make_partitions
 from engine.db.watermarks import move_inbox_watermarks, move_lease_watermarks
 from engine.logs import line

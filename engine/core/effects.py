@@ -158,15 +158,20 @@ class NewSubscription:
 
 @dataclass(slots=True)
 class NewDelivery:
-    """kind: http | mail. `request`: method, url, headers, body; or to, subject, text."""
+    """kind: http | mail. `request`: method, url, headers, body; or to, subject, text; `destination`, if the model names one.
+
+    `address`: of where it goes, as engine.destinations writes it. `line`: its ordering key. `max_attempts` None: as its destination says.
+    """
 
     id: UUID
     kind: str
     destination: str
     element_id: str
     request: Mapping[str, Any]
-    max_attempts: int = 8
+    max_attempts: int | None = None
     retry: str | None = None
+    address: str = ""
+    line: str | None = None
     instance_id: UUID | None = None  # None: the snapshot's
 
 

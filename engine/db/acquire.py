@@ -46,15 +46,25 @@ class Work:
     """One table of durable work. `match`: how its index groups items, against a branch (a, b); `pause`: what stops a whole branch.
 
     Workers serve every tenant at once: a pause of the tenant '' stops a branch of jobs or deliveries for all of them, those of other
-    tenants hold their items.
+    tenants hold their items. `branches`: where the branches come from; deliveries of a kind have one for each destination (ROUTES).
     """
 
     table: str
     match: str
     pause: str
     seconds: str
+    branches: str = "unnest(%(a)s::text[], %(b)s::text[]) AS c (a, b)"
 
 
+# The branches of a kind of delivery: what goes to no registered destination, and each destination but the paused ones. One that takes so
+# many at a time has room for those less the ones that are being sent.
+_ROUTES = """
+  SELECT '' AS b, NULL::bigint AS turns, NULL::bigint AS room
+  UNION ALL
+  SELECT d.id::text, d.turns, CASE WHEN d.concurrency IS NOT NULL THEN d.concurrency - (SELECT count(*) FROM delivery v
+    WHERE v.route = d.id::text AND v.route <> '' AND v.status = 'leased') END
+  FROM destination d
+  WHERE d.kind = c.a AND NOT EXISTS (SELECT FROM pause p WHERE p.tenant_id = d.tenant_id AND p.kind = d.kind AND p.topic = d.name)"""
 JOB = Work(
     "job",
     "j.kind = b.a AND j.topic = b.b",
@@ -67,7 +77,13 @@ EXTERNAL_TASK = Work(
     "p.tenant_id = c.a AND p.kind = 'external_task' AND p.topic IN (c.b, '*')",
     "mine.seconds",
 )
-DELIVERY = Work("delivery", "j.kind = b.a", "p.tenant_id = '' AND p.kind = c.a AND p.topic = ''", "mine.seconds")
+DELIVERY = Work(
+    "delivery",
+    "j.kind = b.a AND j.route = b.b",
+    "p.tenant_id = '' AND p.kind = c.a AND p.topic = ''",
+    "mine.seconds",
+    f"(SELECT c.a, r.b FROM unnest(%(a)s::text[]) AS c (a) CROSS JOIN LATERAL ({_ROUTES}) r) AS c",
+)
 WORK: Mapping[str, Work] = {work.table: work for work in (JOB, EXTERNAL_TASK, DELIVERY)}
 
 
@@ -171,6 +187,8 @@ def _free(alias: str) -> str:
 
 _STILL_FREE = _free("j").replace("status =", 'status COLLATE "C" =')  # of a row that was found: as in the guards of locks.py
 
+_AGAIN = f"{_STILL_FREE} AND j.attempts < j.max_attempts"
+
 
 # Which tasks of a topic a client wants: an object with any of these keys. Variables are those of the whole instance.
 CHOSEN = """(b.chosen IS NULL OR EXISTS (
@@ -185,11 +203,7 @@ CHOSEN = """(b.chosen IS NULL OR EXISTS (
 
 
 def _acquire_sql(work: Work, *, chosen: bool = False) -> str:
-    kind, topic = {
-        "job": ("j.kind", "j.topic"),
-        "external_task": ("''", "j.topic"),
-        "delivery": ("''", "j.kind"),
-    }[work.table]
+    kind = "j.kind" if work is JOB else "''"
     return f"""
 WITH branch AS MATERIALIZED (
   SELECT c.a, c.b, c.seconds, l.level, coalesce(w.at, '-infinity') AS low{", c.chosen" if chosen else ""}
@@ -200,20 +214,62 @@ WITH branch AS MATERIALIZED (
   WHERE NOT EXISTS (SELECT FROM pause p WHERE {work.pause})
 ), due AS MATERIALIZED (
   SELECT f.id, f.place, f.age, b.seconds
-  FROM branch b CROSS JOIN LATERAL (
-    SELECT j.id, j.ctid AS place, j.available_at - {HEAD_START} AS age
-    FROM {work.table} j
-    WHERE {work.match} AND j.level = b.level AND {_free("j")} AND j.available_at >= b.low{f" AND {CHOSEN}" if chosen else ""}
-    ORDER BY j.available_at, j.id LIMIT %(reach)s) f
+  FROM branch b CROSS JOIN LATERAL ({_front(work, f" AND {CHOSEN}" if chosen else "")} LIMIT %(reach)s) f
   ORDER BY f.age, f.id LIMIT %(reach)s
 ), mine AS MATERIALIZED (
   SELECT j.ctid AS place, due.seconds
   FROM due JOIN {work.table} j ON j.ctid = due.place
-  WHERE {_STILL_FREE} AND j.attempts < j.max_attempts
+  WHERE {_AGAIN}
   ORDER BY due.age, due.id LIMIT %(limit)s
   FOR UPDATE OF j SKIP LOCKED
 )
-UPDATE {work.table} j SET status = 'leased', lease_owner = %(owner)s, lease_number = j.lease_number + 1,
+{_leased(work, kind, "j.topic")}"""
+
+
+def _acquire_deliveries_sql() -> str:
+    """As of the others, and of a destination no more than it has room for: one with a thousand in front keeps no other waiting.
+
+    Who has a destination's lock (`roomy`) with `turns` as it was read has counted all that others have acquired: each acquisition moves
+    it on, and a lock on a row that has moved on since is none. Who does not get it looks again later; nobody waits, no count can drift.
+    """
+    return f"""
+WITH branch AS MATERIALIZED (
+  SELECT c.a, r.b, c.seconds, r.room, r.turns, l.level, coalesce(w.at, '-infinity') AS low
+  FROM unnest(%(a)s::text[], %(b)s::text[], %(seconds)s::float8[]) AS c (a, b, seconds) CROSS JOIN LATERAL ({_ROUTES}) AS r
+  CROSS JOIN generate_series(0, {FRONT}) AS l (level)
+  LEFT JOIN watermark w ON w.name = 'delivery ' || c.a || ' ' || r.b
+  WHERE NOT EXISTS (SELECT FROM pause p WHERE {DELIVERY.pause}) AND coalesce(r.room, 1) > 0
+), front AS MATERIALIZED (
+  SELECT f.id, f.place, f.age, b.seconds, b.b, b.room, b.turns, row_number() OVER (PARTITION BY b.b ORDER BY f.age, f.id) AS nth
+  FROM branch b CROSS JOIN LATERAL ({_front(DELIVERY)} LIMIT least(%(reach)s, b.room)) f
+), due AS MATERIALIZED (
+  SELECT * FROM front WHERE room IS NULL OR nth <= room ORDER BY age, id LIMIT %(reach)s
+), roomy AS MATERIALIZED (
+  SELECT d.id::text AS b FROM destination d JOIN (SELECT DISTINCT b, turns FROM due WHERE room IS NOT NULL) w ON d.id::text = w.b
+  WHERE d.turns = w.turns ORDER BY d.id LIMIT %(reach)s FOR NO KEY UPDATE OF d SKIP LOCKED
+), mine AS MATERIALIZED (
+  SELECT j.ctid AS place, due.seconds, due.b, due.room
+  FROM due JOIN delivery j ON j.ctid = due.place
+  WHERE {_AGAIN} AND (due.room IS NULL OR due.b IN (SELECT b FROM roomy))
+  ORDER BY due.age, due.id LIMIT %(limit)s
+  FOR UPDATE OF j SKIP LOCKED
+), turned AS (
+  UPDATE destination d SET turns = d.turns + 1 FROM (SELECT DISTINCT b FROM mine WHERE room IS NOT NULL) m WHERE d.id::text = m.b
+)
+{_leased(DELIVERY, "''", "j.kind")}"""
+
+
+def _front(work: Work, more: str = "") -> str:
+    """The first of one branch; its limit follows."""
+    return f"""
+    SELECT j.id, j.ctid AS place, j.available_at - {HEAD_START} AS age
+    FROM {work.table} j
+    WHERE {work.match} AND j.level = b.level AND {_free("j")} AND j.available_at >= b.low{more}
+    ORDER BY j.available_at, j.id"""
+
+
+def _leased(work: Work, kind: str, topic: str) -> str:
+    return f"""UPDATE {work.table} j SET status = 'leased', lease_owner = %(owner)s, lease_number = j.lease_number + 1,
   attempts = j.attempts + 1, level = j.priority, leased_at = baton_clock(),
   lease_expires_at = baton_clock() + make_interval(secs => {work.seconds})
 FROM mine WHERE j.ctid = mine.place AND j.status = 'available'
@@ -222,7 +278,11 @@ RETURNING j.id, j.lease_number, j.lease_expires_at, j.tenant_id, {kind}, {topic}
 """
 
 
-_ACQUIRE = {table: _acquire_sql(work) for table, work in WORK.items()}
+_ACQUIRE = {
+    "job": _acquire_sql(JOB),
+    "external_task": _acquire_sql(EXTERNAL_TASK),
+    "delivery": _acquire_deliveries_sql(),
+}
 _ACQUIRE_CHOSEN = _acquire_sql(EXTERNAL_TASK, chosen=True)
 _ACQUIRE_ONE = f"""
 WITH mine AS MATERIALIZED (
@@ -433,42 +493,3 @@ _EXPIRED = {
 def recover_sql(work: Work) -> str:
     """The recovery of one table, as prepared; shown by `baton explain` and the plan tests."""
     return _RECOVER[work.table]
-
-
-# ---- the low watermarks
-
-
-def move_watermarks(conn: Connection, work: Work, branches: Collection[tuple[str, str]], *, sweep: bool) -> None:
-    """Move the marks below which acquisition does not look: it would wade there through what was consumed.
-
-    `branches`: (kind, topic), (tenant, topic) or (kind, ""). A mark stays `MARGIN` behind the oldest free item and
-    behind now, so that a transaction that wrote an item has that long to commit. A sweep looks from the beginning and
-    may move a mark back, for what stayed open longer or was let go of with an older time. Run the sweep every few
-    minutes, the other more often.
-    """
-    params = {"a": [a for a, _ in branches], "b": [b for _, b in branches], "sweep": sweep}
-    conn.execute(_WATERMARKS[work.table], params)
-
-
-_WATERMARKS = {
-    work.table: f"""
-WITH branch AS MATERIALIZED (
-  SELECT c.a, c.b, '{work.table} ' || c.a || ' ' || c.b AS name, w.at,
-    CASE WHEN %(sweep)s OR w.at IS NULL THEN '-infinity' ELSE w.at END AS low
-  FROM unnest(%(a)s::text[], %(b)s::text[]) AS c (a, b)
-  LEFT JOIN watermark w ON w.name = '{work.table} ' || c.a || ' ' || c.b
-), found AS MATERIALIZED (
-  SELECT b.name, b.at AS before, least(baton_now(), min(f.available_at)) - {MARGIN} AS at
-  FROM branch b CROSS JOIN generate_series(0, {FRONT}) AS l (level) LEFT JOIN LATERAL (
-    SELECT j.available_at FROM {work.table} j
-    WHERE {work.match} AND j.level = l.level AND j.status = 'available' AND j.held = '{{}}' AND j.available_at >= b.low
-    ORDER BY j.available_at LIMIT 1) f ON true
-  GROUP BY b.name, b.at
-)
-INSERT INTO watermark AS w (name, at, swept_at) SELECT name, at, baton_clock() FROM found
-ON CONFLICT ON CONSTRAINT pk_watermark DO UPDATE
-SET at = excluded.at, swept_at = CASE WHEN %(sweep)s THEN excluded.swept_at ELSE w.swept_at END
-WHERE (%(sweep)s OR w.at < excluded.at) AND w.at IS NOT DISTINCT FROM (SELECT before FROM found WHERE found.name = w.name)
-"""
-    for work in WORK.values()
-}

@@ -213,6 +213,9 @@ ROOT_OF_ITEM = (
 )
 ROOT_OF_ITEM_IF_FREE = ROOT_OF_ITEM.replace("UPDATE)", "UPDATE SKIP LOCKED)")
 
+# The next of each line of deliveries: rows SKIP LOCKED, under no root.
+NEXT_IN_LINE = "SELECT baton_next_in_line(%s, %s, %s, %s)"
+
 # Cases of which exclusive work waits and none has its turn: a replica of a release before exclusive work has ended it. Whoever has
 # the root looks after it.
 TURNLESS = """
@@ -323,6 +326,7 @@ FUNCTIONS: Mapping[str, tuple[Level, ...]] = {
     "baton_lock_moved_case": (Level.ROOT, Level.LEAF),
     "baton_lock_reception": (Level.ROOT, Level.DEFINITION, Level.LEAF),
     "baton_lock_subscription_keys": (Level.KEYS,),
+    "baton_next_in_line": (Level.LEAF,),  # SKIP LOCKED
     "baton_open_subscriptions": (Level.KEYS,),
     "baton_spread_signal": (Level.LEAF,),
     "baton_take_message": (Level.KEYS, Level.MESSAGE),

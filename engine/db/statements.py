@@ -29,6 +29,7 @@ from engine.db.locks import (
 from engine.db.mix import Mix
 from engine.db.pauses import is_paused
 from engine.db.receipts import receipt
+from engine.db.routes import DESTINATION_OF, ORIGIN
 from engine.db.single_rows import single_row
 
 LIMIT_CHARACTERS, LIMIT_PARAMETERS = 4096, 50
@@ -211,9 +212,11 @@ def _form(mix: Mix, number: int) -> int:
 
 
 # Why a new item may not be taken yet: its case is suspended, or somebody paused work like it.
-def _held(kind: str, topic: str, process: str) -> str:
+# A delivery of a line waits for those before it, besides (baton_next_in_line).
+def _held(name: str, kind: str, topic: str, process: str) -> str:
     paused = is_paused("go.tenant_id", kind, topic, process, "u.element_id")
-    return f"array_remove(ARRAY[%(held)s, CASE WHEN {paused} THEN 'paused' END], NULL)"
+    in_line = ", CASE WHEN u.line IS NOT NULL THEN 'ordered' END" if name == "held_delivery" else ""
+    return f"array_remove(ARRAY[%(held)s, CASE WHEN {paused} THEN 'paused' END{in_line}], NULL)"
 
 
 _ITEMS = {"held_job": ("u.kind", "u.topic"), "held_external": ("'external_task'", "u.topic"), "held_delivery": ("u.kind", "''")}
@@ -222,7 +225,7 @@ _ONE = {
     "instance": "go.instance_id",
     "process": "%(process_name)s, %(business_key)s",
     "columns": "",
-    **{name: _held(kind, topic, "%(definition_key)s") for name, (kind, topic) in _ITEMS.items()},
+    **{name: _held(name, kind, topic, "%(definition_key)s") for name, (kind, topic) in _ITEMS.items()},
 }
 _KEY = "(SELECT d.key FROM process_definition d WHERE d.id = u.definition_id)"
 _SEVERAL = {
@@ -230,7 +233,7 @@ _SEVERAL = {
     "instance": "u.instance_id",
     "process": "u.process_name, u.business_key",
     "columns": ", instance_id uuid, definition_id uuid",
-    **{name: _held(kind, topic, _KEY) for name, (kind, topic) in _ITEMS.items()},
+    **{name: _held(name, kind, topic, _KEY) for name, (kind, topic) in _ITEMS.items()},
 }
 
 _INSTANCES = (
@@ -350,11 +353,14 @@ _EXTERNAL_TASKS = _both(
     " {held_external}, u.max_attempts, u.retry, u.lock_first, u.payload " + _rows("external_task", "external_tasks") + ")"
 )
 _EXTERNAL_TASKS_IN_TURN = tuple(map(_in_turn, _EXTERNAL_TASKS))
+# A line of no destination is one of its origin. The destination's retry policy is for what has none of its own.
 _DELIVERIES = _both(
     f"deliveries AS (INSERT INTO delivery (id, {CASE}, created_at, kind, destination, element_id, due_at, available_at, held,"
-    " max_attempts, retry, request)"
+    " max_attempts, retry, request, address, route, line)"
     " SELECT u.id, {case}, u.kind, u.destination, u.element_id, go.at, go.at,"
-    " {held_delivery}, u.max_attempts, u.retry, u.request " + _rows("delivery", "deliveries") + ")"
+    " {held_delivery}, coalesce(u.max_attempts, w.max_attempts, 8), CASE WHEN u.max_attempts IS NULL THEN w.retry ELSE u.retry END,"
+    " u.request, u.address, coalesce(w.id::text, ''),"
+    f" CASE WHEN w.id IS NULL THEN {ORIGIN} || ' ' || u.line ELSE u.line END " + _rows("delivery", "deliveries") + f"{DESTINATION_OF})"
 )
 # It hangs off nothing: it outlives the case that threw it, and the definition.
 _THROWS = (

@@ -36,7 +36,7 @@ def seconds_until_due(
 _NEXT = {
     work.table: f"""
 SELECT extract(epoch FROM f.available_at - baton_clock())::float8
-FROM unnest(%(a)s::text[], %(b)s::text[]) AS b (a, b) CROSS JOIN generate_series(0, {FRONT}) AS l (level)
+FROM (SELECT * FROM {work.branches}) AS b CROSS JOIN generate_series(0, {FRONT}) AS l (level)
 CROSS JOIN LATERAL (
   SELECT j.available_at FROM {work.table} j
   WHERE {work.match} AND j.level = l.level AND j.status = 'available' AND j.held = '{{}}'

@@ -89,17 +89,25 @@ class DeliveryRow:
     lease_number: int
     last_error: str | None
     response: Any
+    held: list[str]
+    line: str | None
+    to: str | None
     created_at: datetime
     ended_at: datetime | None
 
 
 def deliveries(
-    conn: Connection, *, tenant_id: str = "", status: str = "", q: str = "", due: bool = False, item_id: UUID | None = None,
+    conn: Connection, *, tenant_id: str = "", status: str = "", q: str = "", to: str = "", due: bool = False, item_id: UUID | None = None,
     cursor: str | None = None, limit: int = PAGE,
 ) -> Page[DeliveryRow]:  # fmt: skip
-    """The outbox, newest first (by key, as in `work.work_items`). `q`: part of the destination. Raises BadCursor."""
+    """The outbox, newest first (by key, as in `work.work_items`). `q`: part of where it goes; `to`: a registered destination.
+
+    Raises BadCursor.
+    """
     after = time_cursor(cursor)
     where = ["w.tenant_id = :tenant"]
+    if to:
+        where.append("w.route IN (SELECT id::text FROM destination WHERE tenant_id = :tenant AND name = :to)")
     if status in DELIVERY:
         where.append(f"w.status = '{status}'")
     if due:
@@ -110,7 +118,7 @@ def deliveries(
         where.append("w.id = :item")
     if after is not None:
         where.append("w.id < :after_id")
-    params = {"tenant": tenant_id, "q": q, "item": item_id, "limit": limit + 1, "after_id": after and after[1]}
+    params = {"tenant": tenant_id, "q": q, "to": to, "item": item_id, "limit": limit + 1, "after_id": after and after[1]}
     found = rows(conn, DeliveryRow, DELIVERIES.format(where=" AND ".join(where)), params)
     return page_of(found, limit=limit, position=lambda delivery: (delivery.created_at, delivery.id))
 
@@ -255,10 +263,11 @@ SELECT w.id, w.kind, w.destination, w.element_id, w.instance_id, i.business_key,
        d.id AS definition_id, coalesce(nullif(d.name, ''), d.key) AS definition_name,
        w.status, w.due_at, w.available_at,
        extract(epoch FROM w.available_at - baton_now())::float AS wait_seconds,
-       w.attempts, w.max_attempts, w.lease_number, w.last_error, w.response, w.created_at, w.ended_at
+       w.attempts, w.max_attempts, w.lease_number, w.last_error, w.response, w.held, w.line, t.name AS to, w.created_at, w.ended_at
   FROM delivery AS w
   LEFT JOIN process_instance AS i ON i.id = w.instance_id
   LEFT JOIN process_definition AS d ON d.id = w.definition_id
+  LEFT JOIN destination AS t ON t.id::text = w.route
  WHERE {where}
  ORDER BY w.id DESC LIMIT :limit
 """

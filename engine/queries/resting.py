@@ -137,9 +137,10 @@ CROSS JOIN LATERAL (SELECT count(*) AS waits FROM (
     AND (p.kind = 'external_task' AND p.topic IN (e.topic, '*') OR p.kind IN ('definition', 'element') AND EXISTS (
       SELECT FROM process_definition d WHERE d.id = e.definition_id AND p.topic IN (d.key, d.key || '/' || e.element_id)))
   UNION ALL SELECT FROM delivery v WHERE v.kind = p.kind AND v.tenant_id = p.tenant_id AND v.status = 'available' AND v.held = '{}'
-    AND v.available_at <= baton_now()
+    AND v.available_at <= baton_now() AND (p.topic = '' OR v.route IN (
+      SELECT t.id::text FROM destination t WHERE t.tenant_id = p.tenant_id AND t.kind = p.kind AND t.name = p.topic))
   UNION ALL SELECT FROM delivery v WHERE v.held <> '{}' AND v.ended_at IS NULL AND 'paused' = ANY (v.held) AND v.tenant_id = p.tenant_id
-    AND (v.kind = p.kind OR p.kind IN ('definition', 'element') AND EXISTS (
+    AND (v.kind = p.kind AND p.topic = '' OR p.kind IN ('definition', 'element') AND EXISTS (
       SELECT FROM process_definition d WHERE d.id = v.definition_id AND p.topic IN (d.key, d.key || '/' || v.element_id)))
   LIMIT :most) item) waiting
 WHERE p.tenant_id = :tenant ORDER BY p.paused_at DESC, p.kind, p.topic

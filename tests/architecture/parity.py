@@ -20,7 +20,6 @@ NOT_THERE: dict[tuple[str, str], str] = {
     **_each(_LEASED, "a worker's own doing, under a lease number that no person holds; people release, retry and cancel", "page", "cli"),
     **_each(_BY_NAME, "asked under /engine-rest by programs for Camunda 7; people release, retry and cancel", "page", "api", "cli"),
     **_each(_SENT, "sent by other systems over the API; no page asks a person for the variables of a message yet", "page"),
-    **_each("replay_delivery", "the outbox's page retries what failed; sending again what arrived is not on it yet", "page"),
 }
 """(command, way) -> why it is not there."""
 
@@ -35,6 +34,7 @@ READ_OTHERWISE: dict[str, str] = {
     "decisions.decisions": "GET /decision-definitions, page by page",
     "decisions.evaluation": "one of GET …/evaluations, which has each as a whole",
     "decisions.evaluations": "GET …/evaluations, page by page",
+    "destinations.lags": "GET /destinations, each with its lag; /metrics reads those of all tenants",
     "due.lanes": "GET /overview, whose lanes they are",
     "forms.form_version": "GET /forms?key=…",
     "inbox.inbox_row": "one row of GET /inbox, for the fragment of a list",

@@ -13,10 +13,12 @@ from playwright.sync_api import Page, expect
 
 from engine.commands.attempt_log import Line, report_attempt
 from engine.commands.cancel import cancel_instance
+from engine.commands.destinations import Wanted, add_destination
 from engine.commands.external_tasks import acquire_external_tasks
 from engine.commands.pause import pause_work
 from engine.commands.suspend import suspend_instance
 from engine.commands.suspend_definition import suspend_definition
+from tests import rows
 from tests.bpmn.models import around
 from tests.web.decisions import cooked, dinner
 from tests.web.operations import OLGA, deployed, failed_external_task, one, started
@@ -61,6 +63,15 @@ def resting(conn: psycopg.Connection[Any]) -> Any:
     return here
 
 
+def a_destination(conn: psycopg.Connection[Any]) -> None:
+    """With one delivery that is due and one that waits behind it."""
+    wanted = Wanted("http", "https://shop.example/hooks/with/a/long/address/of/its/own", concurrency=2, retry="R8/PT10S*2/PT1H")
+    add_destination(conn, "shop", wanted, actor=OLGA)
+    route = str(one(conn, "SELECT id FROM destination"))
+    rows.delivery(conn, route=route, line="ada")
+    rows.delivery(conn, route=route, line="ada", held=["ordered"])
+
+
 def furnished_with_decisions(conn: psycopg.Connection[Any]) -> Any:
     """A case that was decided."""
     cooked(conn)
@@ -74,6 +85,7 @@ def test_axe_finds_nothing_on_any_page_of_operations_and_none_overflows(
 ) -> None:
     here, decided = furnished(committed_db), furnished_with_decisions(committed_db)
     suspended = resting(committed_db)
+    a_destination(committed_db)
     item = one(committed_db, "SELECT external_task_id FROM incident WHERE external_task_id IS NOT NULL")
     lease = one(committed_db, "SELECT id FROM external_task WHERE status = 'leased'")
     olga = open_browser("olga", width=width, color_scheme=scheme)
@@ -81,7 +93,8 @@ def test_axe_finds_nothing_on_any_page_of_operations_and_none_overflows(
         "", "/processes", "/processes/order-fulfilment/1", "/instances", "/instances?q=zebra", f"/instances/{here}",
         f"/instances/{here}?cancel=1", f"/instances/{here}?suspend=1", f"/instances/{suspended}", "/processes/order-fulfilment/1?suspend=1",
         "/processes/shipping/1", "/pauses", "/jobs", "/leases", f"/leases?release={lease}&item={lease}", "/failed",
-        f"/failed/external_task/{item}", "/workers", "/outbox", "/messages", "/sign-ins", "/deploy", f"/jobs/{lease}", f"/jobs/{item}",
+        f"/failed/external_task/{item}", "/workers", "/outbox", "/outbox/destinations/new",
+        "/outbox/destinations/shop", "/messages", "/sign-ins", "/deploy", f"/jobs/{lease}", f"/jobs/{item}",
         "/decisions", "/decisions?q=zebra", "/decisions/dish/1", "/decisions/season/1", f"/instances/{decided}",
     )  # fmt: skip
     for path in paths:

@@ -17,10 +17,10 @@ from engine.db.acquire import (
     acquire_deliveries,
     acquire_external,
     acquire_jobs,
-    move_watermarks,
     recover_expired,
     renew_leases,
 )
+from engine.db.marks import move_watermarks
 from engine.db.session import connect
 from tests import rows
 from tests.conftest import Clock

@@ -30,7 +30,8 @@ from engine.commands.retry import retry_item
 from engine.commands.suspend import AT_ONCE, hold_step, resume_instance, suspend_instance
 from engine.commands.tasks import claim, take_next, unclaim
 from engine.commands.thrown_messages import publish_thrown
-from engine.db.acquire import JOB, acquire_deliveries, acquire_jobs, move_watermarks, recover_expired
+from engine.db.acquire import JOB, acquire_deliveries, acquire_jobs, recover_expired
+from engine.db.marks import move_watermarks
 from engine.expressions import parse
 from tests import rows
 from tests.cast import ADA, CY, OP, engage

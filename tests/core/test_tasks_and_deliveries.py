@@ -118,7 +118,8 @@ def test_a_delivery_is_written_and_the_token_goes_on_at_once() -> None:
     run = World(model("start -> s -> a -> end", s=service("http.deliver", work="deliver", inputs=inputs, max_attempts=8), late=late))
     run.start(id=7, order={"n": 1.5}, headers={"X-A": 1})
     (delivery,) = run.last.deliveries
-    assert (delivery.kind, delivery.destination, delivery.max_attempts) == ("http", "http://shop/7", 8)
+    assert (delivery.kind, delivery.destination, delivery.address) == ("http", "http://shop/7", "http://shop/7")
+    assert delivery.max_attempts is None, "as its destination says, or 8"
     assert delivery.request == {"method": "PUT", "url": "http://shop/7", "headers": {"X-A": "1"}, "body": {"n": 1.5}}
     assert run.open == ["a"]
     assert run.new("element_entered", "delivery_created", "element_left")[2:5] == [

@@ -102,9 +102,12 @@ MEMBERS: tuple[tuple[str, str, str, str], ...] = (
     ("engine/db/locks.py", "newest version", "AND n.version > d.version", "AND false"),
     ("engine/db/locks.py", "newest version", "AND NOT (d.id = ANY (%(called_newest)s) AND {_NEWER})", ""),
     ("engine/db/locks.py", "guard member", "(SELECT count(*) FROM called) = cardinality(%(called)s)", "true"),
-    ("engine/db/acquire.py", "repeat on the locked alias", "WHERE {_STILL_FREE} AND j.attempts", "WHERE j.attempts"),
     ("engine/db/acquire.py", "status", "= %(tenant_id)s AND {_STILL_FREE} AND j.attempts", "= %(tenant_id)s AND j.attempts"),
     ("engine/commands/worker_tasks.py", "status", ' AND l.status COLLATE "C" IN ({statuses})', ""),
+    ("engine/db/acquire.py", "repeat on the locked alias", '_AGAIN = f"{_STILL_FREE} AND ', '_AGAIN = f"'),
+    ("engine/db/acquire.py", "turns", "WHERE d.turns = w.turns", "WHERE true"),
+    ("engine/db/acquire.py", "room", "room IS NULL OR nth <= room", "true"),
+    ("engine/db/acquire.py", "room", "AND coalesce(r.room, 1) > 0", ""),
     ("engine/commands/tasks.py", "assignee", "(t.assignee = %(may_user)s AND (%(assignee)s::text IS NULL", "((%(assignee)s::text IS NULL"),
     (
         "engine/db/sql/baton_open_subscriptions.sql",

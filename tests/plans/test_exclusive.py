@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from cli.bench import plans
-from engine.db.acquire import JOB, move_watermarks
+from engine.db.acquire import JOB
 from engine.db.explain import explain
+from engine.db.marks import move_watermarks
 from tests.plans import crowd
 from tests.plans.crowd import BRANCH, INSTANCE, NOW, Connection
 

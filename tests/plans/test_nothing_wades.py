@@ -12,15 +12,16 @@ from sqlalchemy import Engine
 
 from cli.bench import plans
 from engine.commands.outcome import Actor
-from engine.db.acquire import WORK, move_watermarks
+from engine.db.acquire import WORK
 from engine.db.explain import Plan
+from engine.db.marks import move_watermarks
 from engine.db.session import connect, make_engine
 from engine.db.watermarks import move_inbox_watermarks, move_lease_watermarks
 from engine.queries.inbox import InboxFilter
 from tests.plans import crowd
 from tests.plans.crowd import BRANCH, LIVE, NOW, Connection
 
-INDEX = {"job": "ix_job_due", "external_task": "ix_external_task_due", "delivery": "ix_delivery_due"}
+INDEX = {"job": "ix_job_due", "external_task": "ix_external_task_due", "delivery": "ix_delivery_route"}
 LEASE_INDEX = {"job": "ix_job_lease", "external_task": "ix_external_task_lease", "delivery": "ix_delivery_lease"}
 CASES = ("consumed", "held", "later", "backing off", "paused")
 ADA = Actor("ada", groups=frozenset({"clerks0"}), display_name="Ada Moreno")

@@ -56,7 +56,7 @@ def test_the_two_branches_run_and_a_message_boundary_ends_them_all(run: World) -
 
     run.fire("remind")
     (mail,) = run.last.deliveries
-    assert (mail.kind, mail.destination, mail.max_attempts) == ("mail", "ada@example.org", 8)
+    assert (mail.kind, mail.destination, mail.address) == ("mail", "ada@example.org", "mail:/example.org")
     assert "remind" in run.open
 
     run.receive("halted")

@@ -24,6 +24,7 @@ PAGES = (
     "/operations/failed",
     "/operations/workers",
     "/operations/outbox",
+    "/operations/outbox/destinations/new",
     "/operations/messages",
     "/operations/sign-ins",
     "/operations/deploy",
@@ -58,6 +59,11 @@ CHANGES = (
     "/operations/failed/retry",
     f"/operations/outbox/{ITEM}/retry",
     f"/operations/outbox/{ITEM}/skip",
+    f"/operations/outbox/{ITEM}/replay",
+    "/operations/outbox/destinations/shop/change",
+    "/operations/outbox/destinations/shop/rotate",
+    "/operations/outbox/destinations/shop/test",
+    "/operations/outbox/destinations/shop/remove",
 )
 
 

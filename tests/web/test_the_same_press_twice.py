@@ -18,6 +18,9 @@ from tests.web.operations import Client, deployed, failed_external_task, model, 
 from tests.web.rows import Rows
 from tests.web.test_the_same_request_twice import (
     CHANGES,
+    SHOP,
+    a_delivery,
+    a_destination,
     a_failed_job,
     a_lease,
     a_pause_to_remove,
@@ -118,6 +121,19 @@ def a_pause_less(conn: Conn) -> Press:
     return Press("/operations/pauses/remove", a_pause_to_remove(conn).body)
 
 
+def a_delivery_to_replay(conn: Conn) -> Press:
+    item = a_delivery("replay")(conn).path.split("/")[2]
+    return Press(f"/operations/outbox/{item}/replay", {"reason": "lost there"})
+
+
+def on_a_destination(change: str, **form: Any) -> Callable[[Conn], Press]:
+    def make(conn: Conn) -> Press:
+        a_destination(change)(conn)
+        return Press(f"/operations/outbox/destinations/shop/{change}", form)
+
+    return make
+
+
 EXAMPLES: dict[str, Callable[[Conn], Press]] = {
     "inbox.take": the_next_task,
     "tasks.claim": on_a_task("claim"),
@@ -127,6 +143,12 @@ EXAMPLES: dict[str, Callable[[Conn], Press]] = {
     "start.begin": a_start,
     "operations.retry_one_delivery": on_a_delivery("retry"),
     "operations.skip_one_delivery": on_a_delivery("skip"),
+    "operations.replay_one_delivery": a_delivery_to_replay,
+    "operations.register_destination": lambda conn: Press("/operations/outbox/destinations/new", {"name": "shop", **SHOP}),
+    "operations.change_one_destination": on_a_destination("change", **SHOP, redirects="2"),
+    "operations.rotate_one_secret": on_a_destination("rotate", hours="2"),
+    "operations.test_one_destination": on_a_destination("test", to="/ping"),
+    "operations.remove_one_destination": on_a_destination("remove"),
     "operations.deploy_files": a_deployment,
     "operations.retry": a_failed_item,
     "operations.retry_many": failed_items,
@@ -149,6 +171,10 @@ def test_R10_every_form_that_changes_something_has_an_example_here_or_a_reason_t
     assert changing == set(EXAMPLES) | set(WITHOUT)
 
 
+# A list of what was retried and what not; a secret that is shown once, to both presses.
+SHOW_WHAT_CAME_OF_IT = ("operations.retry_many", "operations.register_destination", "operations.rotate_one_secret")
+
+
 @pytest.mark.parametrize("endpoint", sorted(EXAMPLES))
 def test_R10_a_form_that_is_sent_twice_leads_alike_and_is_done_once(
     endpoint: str, client_for: Client, committed_db: Conn, clock: Clock
@@ -157,7 +183,7 @@ def test_R10_a_form_that_is_sent_twice_leads_alike_and_is_done_once(
     browser = client_for(press.by)
     before = everything(committed_db)
     first = send(browser, press)
-    assert first.status_code == (200 if endpoint == "operations.retry_many" else 303), first.text
+    assert first.status_code == (200 if endpoint in SHOW_WHAT_CAME_OF_IT else 303), first.text
     done = everything(committed_db)
     assert done != before, "the example changes nothing, and so proves nothing"
     clock.advance(seconds=7)  # what is done again would have another time

@@ -11,6 +11,8 @@ import psycopg
 import pytest
 from flask import Flask
 
+from engine.commands.deliveries import skip_delivery
+from engine.commands.destinations import Wanted, add_destination
 from engine.commands.external_tasks import acquire_external_tasks
 from engine.commands.outcome import Rejected
 from engine.commands.pause import pause_work
@@ -120,6 +122,32 @@ def a_signal(conn: Conn) -> Sent:
     return Sent("/signals", {"name": "ALARM", "variables": {"floor": 3}})
 
 
+def a_delivery(change: str, **body: Any) -> Callable[[Conn], Sent]:
+    def make(conn: Conn) -> Sent:
+        deployed(conn, "an_external_task")
+        here = started(conn, "shipping")
+        process = one(conn, "SELECT definition_id FROM process_instance WHERE id = %s", here)
+        made = Rows(conn)
+        delivery = made.delivery(process, here, status="failed", attempts=3)
+        made.incident("Mailer: refused", definition=process, instance=here, delivery_id=delivery)
+        if change == "replay":
+            skip_delivery(conn, delivery, actor=OLGA, reason="")
+        return Sent(f"/deliveries/{delivery}/{change}", body)
+
+    return make
+
+
+SHOP = {"kind": "http", "address": "https://shop.example/hooks"}
+
+
+def a_destination(change: str, **body: Any) -> Callable[[Conn], Sent]:
+    def make(conn: Conn) -> Sent:
+        assert not isinstance(add_destination(conn, "shop", Wanted(**SHOP), actor=OLGA), Rejected)
+        return Sent(f"/destinations/shop/{change}", body)
+
+    return make
+
+
 EXAMPLES: dict[str, Callable[[Conn], Sent]] = {
     "api.create_deployment": a_deployment,
     "api.delete": a_version("delete", reason="never used"),
@@ -141,6 +169,14 @@ EXAMPLES: dict[str, Callable[[Conn], Sent]] = {
     "api.assign_task": a_task("assign", assignee="bo"),
     "api.complete": a_task("complete", variables={"approved": True}),
     "api.report_external": a_lease("report", progress=0.5, lines=[{"text": "half"}]),
+    "api.retry_a_delivery": a_delivery("retry", attempts=2),
+    "api.skip_a_delivery": a_delivery("skip", reason="sent by hand"),
+    "api.replay_a_delivery": a_delivery("replay", reason="lost there"),
+    "api.register": lambda conn: Sent("/destinations", {"name": "shop", **SHOP, "retry": "PT1M,PT5M", "concurrency": 2}),
+    "api.change": a_destination("change", **SHOP, redirects=2),
+    "api.rotate": a_destination("rotate", overlap=60),
+    "api.try_destination": a_destination("test", to="/ping"),
+    "api.remove": a_destination("remove", reason="they are gone"),
     "api.pause": a_pause,
     "api.unpause": a_pause_to_remove,
     "api.publish": a_message,

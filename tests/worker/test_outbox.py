@@ -14,8 +14,9 @@ from typing import Any
 import pytest
 
 from engine.config import Settings
-from worker.calling import Failed
-from worker.outbox import Delivered, send
+from worker import mail
+from worker.calling import Delivered, Failed
+from worker.outbox import send
 
 SETTINGS = Settings(allowed_networks=(ip_network("127.0.0.1"),), http_seconds=3.0)
 
@@ -140,7 +141,7 @@ class Mailbox:
 @pytest.fixture
 def mailbox(monkeypatch) -> type[Mailbox]:
     Mailbox.refusal, Mailbox.sent = None, []
-    monkeypatch.setattr(smtplib, "SMTP", Mailbox)
+    monkeypatch.setattr(mail, "Smtp", Mailbox)
     return Mailbox
 
 

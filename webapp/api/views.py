@@ -10,6 +10,7 @@ PARTS = (
     "definitions",
     "deliveries",
     "events",
+    "destinations",
     "external_tasks",
     "inbox",
     "instances",

@@ -7,7 +7,7 @@ from uuid import UUID
 
 from flask import Response, render_template, request, url_for
 
-from engine.commands.deliveries import skip_delivery
+from engine.commands.deliveries import replay_delivery, skip_delivery
 from engine.commands.outcome import Rejected
 from engine.commands.retry import retry_item
 from engine.core.lifecycle import DELIVERY
@@ -23,6 +23,7 @@ from engine.queries.crew import (
     stored_messages,
 )
 from engine.queries.crew import workers as crew_of
+from engine.queries.destinations import DestinationRow, destinations
 from engine.queries.due import lanes
 from engine.queries.near_misses import Lost, near_receivers
 from engine.queries.rows import reading
@@ -70,9 +71,14 @@ def outbox_list() -> Response:
     context = _outbox()
     shown = [(row.id, row.status, row.attempts, row.available_at, row.last_error, row.ended_at) for row in context["list"].page.items]
     return tagged(
-        [shown, context["list"].asked, context["counts"], context["chosen"]],
+        [shown, context["list"].asked, context["counts"], context["chosen"], context["again"], _places(context["places"])],
         lambda: render_template("operations/_outbox_list.html", **context),
     )
+
+
+def _places(found: list[DestinationRow]) -> list[Any]:
+    """What the entity tag is made of: not the seconds of a lag, which would be others at each look."""
+    return [(row.name, row.changed_at, row.paused_at, row.due, row.in_line, row.sending, int(row.lag_seconds or 0) // 10) for row in found]
 
 
 @blueprint.post("/outbox/<uuid:item_id>/retry")
@@ -92,11 +98,20 @@ def skip_one_delivery(item_id: UUID) -> Response:
     return _delivered(item_id, outcome, said="It is skipped and will not be sent.", what="skip it")
 
 
+@blueprint.post("/outbox/<uuid:item_id>/replay")
+def replay_one_delivery(item_id: UUID) -> Response:
+    outcome = replay_delivery(
+        command_connection(), item_id, actor=current_actor(), reason=request.form.get("reason", "").strip()[:500],
+        request_id=actions.request_id(),
+    )  # fmt: skip
+    return _delivered(item_id, outcome, said="It is sent again, as a new delivery with an id of its own.", what="send it again")
+
+
 def _delivered(item_id: UUID, outcome: Any, *, said: str, what: str) -> Response:
     back = actions.back_to(url_for("operations.outbox"))
     with reading(reader()) as conn:
         found = deliveries(conn, tenant_id=current_actor().tenant_id, item_id=item_id).items
-    shared = {"row": found[0] if found else None, "list": None, "skipping": False}
+    shared = {"row": found[0] if found else None, "list": None, "skipping": False, "sending_again": False}
     fragment = "operations/_outbox_row.html" if found else None
     if isinstance(outcome, Rejected):
         return actions.refused(outcome, back=back, what=what, fragment=fragment, **shared)
@@ -104,17 +119,21 @@ def _delivered(item_id: UUID, outcome: Any, *, said: str, what: str) -> Response
 
 
 def _outbox() -> dict[str, Any]:
-    wanted = asked("q", "status", "due")
-    chosen = id_asked("skip")
+    wanted = asked("q", "status", "to", "due")
+    chosen, again = id_asked("skip"), id_asked("again")
     tenant = current_actor().tenant_id
     filters: dict[str, Any] = {**wanted, "due": bool(wanted.get("due"))}
+    open_forms = {"skip": str(chosen or ""), "again": str(again or "")}
     with reading(reader()) as conn:
         page = deliveries(conn, tenant_id=tenant, cursor=after(), **filters)
         counts = outbox_counts(conn, tenant_id=tenant)
+        places = destinations(conn, tenant_id=tenant)
         lag = max((lane.oldest_seconds for lane in lanes(conn, tenant_id=tenant) if lane.work == "delivery"), default=None)
     return {
-        "list": Listing("operations.outbox", "operations.outbox_list", wanted, page, after(), {"skip": str(chosen or "")}),
+        "list": Listing("operations.outbox", "operations.outbox_list", wanted, page, after(), open_forms),
         "chosen": chosen,
+        "again": again,
+        "places": places,
         "counts": counts,
         "lag": lag,
         "statuses": tuple(DELIVERY),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from engine.bpmn import jbpm, message_flows, names, stand_ins
+from engine.bpmn import destinations, jbpm, message_flows, names, stand_ins
 from engine.bpmn.conditions import condition as formal_condition
 from engine.bpmn.context import MAX_NAME, Context, named
 from engine.bpmn.definition import CompensateConfig, ConditionConfig, ErrorConfig, EscalationConfig, MessageConfig, TimerConfig
@@ -95,7 +95,13 @@ def message_of(event: Element, definition: Element, context: Context, *, throws:
         context.problem(target, f"the name of {named(target)} is too long", f"at most {MAX_NAME} characters")
     places = (definition, event, target)
     destination = _first(places, "destination", context, event) if throws else None
+    to = destinations.name_of(places, event, context) if throws else None
+    if to is not None and destination is None:
+        destination = constant("")  # that of the destination itself
     retry, attempts = _retries(event, 8, context) if destination is not None else (None, 8)
+    if destination is None:
+        for place in places:
+            destinations.refuse_elsewhere(place, "nothing that sends to a destination", context)
     config = MessageConfig(
         name,
         key=_key(event, definition, target, context) if destination is None else None,
@@ -104,6 +110,8 @@ def message_of(event: Element, definition: Element, context: Context, *, throws:
         body=_first(places, "body", context, event) if throws else None,
         retry=retry,
         max_attempts=attempts,
+        destination_name=to,
+        ordering_key=destinations.key_of(places, event, context) if destination is not None else None,
     )
     for place in {definition, target} - {event}:  # the event's own attributes are not all read yet
         context.report_unread(place)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from engine.bpmn import connectors, exclusive, java, names, operations, stand_ins
+from engine.bpmn import connectors, destinations, exclusive, java, names, operations, stand_ins
 from engine.bpmn.context import MAX_NAME, Context, named
 from engine.bpmn.definition import DecisionConfig, ScriptConfig, ServiceTaskConfig
 from engine.bpmn.elements import business_rule
@@ -57,7 +57,8 @@ def configured(element: Element, binding: tuple[str, str] | None, context: Conte
     work, topic = binding
     retry, attempts = policy_of(element, given_retries, named(element), DEFAULT_ATTEMPTS[work], context)
     priority = context.expression(element, _priority(element, work, context), f"the priority of {named(element)}")
-    wanted = DELIVERIES.get(topic, ()) if work == "deliver" else ()
+    name, key = destinations.of_task(element, work, context)
+    wanted = DELIVERIES.get(topic, ()) if work == "deliver" and not (name and topic == "http.deliver") else ()
     if wanted and not {name for name, _ in given} & set(wanted):
         context.problem(
             element, f"{named(element)} is bound to {topic} and has no input {wanted[0]!r}", f"an inputParameter {' or '.join(wanted)}"
@@ -74,6 +75,8 @@ def configured(element: Element, binding: tuple[str, str] | None, context: Conte
         lease_seconds=lease,
         headers=headers(element, context),
         exclusive=exclusive.of(element, work, context),
+        destination_name=name,
+        ordering_key=key,
     )
 
 

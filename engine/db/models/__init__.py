@@ -7,6 +7,7 @@ from engine.db.models.attempts import AttemptLine, AttemptReport
 from engine.db.models.base import Base
 from engine.db.models.cases import CompletedExecution, ProcessInstance, Scope, Token, Variable
 from engine.db.models.definitions import DecisionDefinition, Deployment, Drawing, FormDefinition, ProcessDefinition
+from engine.db.models.destinations import Destination
 from engine.db.models.messages import Message, MessageExpired, MessageReceipt, Subscription
 from engine.db.models.people import ApiKey, LoginAttempt, Person, PersonGroup, RequestCount, WebSession
 from engine.db.models.records import Audit, History, Incident, Refusal, Request
@@ -24,6 +25,7 @@ __all__ = [
     "DecisionDefinition",
     "Delivery",
     "Deployment",
+    "Destination",
     "Drawing",
     "ExternalTask",
     "ExternalWorker",

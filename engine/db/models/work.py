@@ -37,6 +37,9 @@ KINDS = (
     " WHEN instance_id IS NULL THEN '{start_timer,message,throw,signal,hold}'::text[]"
     " ELSE '{service,timer,message,cancel,continue,throw,signal,hold}'::text[] END)"
 )
+# Deliveries of one line (baton_next_in_line): the one that comes first, sent, failed or not; and those behind it.
+FIRST_IN_LINE = "line IS NOT NULL AND ended_at IS NULL AND NOT held @> '{ordered}'"
+WAITS_IN_LINE = "line IS NOT NULL AND ended_at IS NULL AND held @> '{ordered}'"
 NUMBERS = "priority BETWEEN 0 AND 9 AND level BETWEEN 0 AND 10 AND attempts BETWEEN 0 AND max_attempts"
 
 
@@ -178,6 +181,18 @@ class Delivery(Base):
         Index("ix_delivery_held", "id", postgresql_where=text("held <> '{}' AND ended_at IS NULL")),
         Index("ix_delivery_instance", "instance_id"),
         Index("ix_delivery_lease", "lease_expires_at", "id", postgresql_where=text("status = 'leased'")),
+        Index(
+            "ix_delivery_route",
+            "kind",
+            "route",
+            "level",
+            "available_at",
+            "id",
+            postgresql_where=text("status = 'available' AND held = '{}'"),
+        ),
+        Index("ix_delivery_sending", "route", postgresql_where=text("status = 'leased' AND route <> ''")),
+        Index("ix_delivery_waiting_in_line", "tenant_id", "route", "line", "created_at", "id", postgresql_where=text(WAITS_IN_LINE)),
+        Index("uq_delivery_first_in_line", "tenant_id", "route", "line", unique=True, postgresql_where=text(FIRST_IN_LINE)),
         {"postgresql_with": {"fillfactor": 90, "autovacuum_vacuum_scale_factor": 0.01, "autovacuum_vacuum_cost_delay": 0}},
     )
     id: Mapped[UUID] = mapped_column(Uuid)
@@ -206,6 +221,9 @@ class Delivery(Base):
     response: Mapped[Any | None] = mapped_column(JSONB)
     created_at: Mapped[datetime] = mapped_column(DateTime(timezone=True), server_default=text("baton_clock()"))
     ended_at: Mapped[datetime | None] = mapped_column(DateTime(timezone=True))
+    route: Mapped[str] = mapped_column(Text, server_default=text("''"))  # the id of its destination, if it is registered
+    line: Mapped[str | None] = mapped_column(Text)  # those of one line go out one after the other
+    address: Mapped[str] = mapped_column(Text, server_default=text("''"))  # as engine.destinations writes it
 
 
 class TimerFiring(Base):

@@ -20,13 +20,16 @@ TICKET = "baton.ticket"
 
 
 class Ticket(Protocol):
-    """What waits. Both are called by the server."""
+    """What waits. All are called by the server."""
 
     def start(self, resume: Callable[[], None]) -> None:
         """The connection is parked: from now on `resume` may be called, once, by any thread."""
 
     def give_up(self) -> bool:
         """The client has gone. Whether that ends the waiting; False: it is being resumed already."""
+
+    def end(self) -> None:
+        """Its request was run again and has ended, in whatever way: it waits no more."""
 
 
 class Parked(BaseException):

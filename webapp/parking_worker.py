@@ -48,19 +48,23 @@ class ParkingWorker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no type
         held: Held | None = getattr(conn, "held", None)
         if held is None:
             return super().handle(conn)
+        ended: Any = False
         try:
             conn.sock.setblocking(True)
-            return self._keepalive_after(conn, self.handle_request(held.request, conn))
+            ended = self._keepalive_after(conn, self.handle_request(held.request, conn))
         except (OSError, StopIteration) as gone:
             self.log.debug("A client that waited has gone: %r", gone)
         except Exception as error:
             self.handle_error(held.request, conn.sock, conn.client, error)
-        return False
+        finally:
+            if ended is not _PARKED:
+                held.ticket.end()
+        return ended
 
     def handle_request(self, req: Any, conn: Any) -> Any:
         held: Held | None = getattr(conn, "held", None)
         conn.held = None
-        self._here.parks, self._here.ticket = True, held and held.ticket
+        self._here.parks, self._here.ticket = self.alive, held and held.ticket  # who comes while we stop is answered
         try:
             return super().handle_request(req, conn)
         except Parked as parked:
@@ -111,8 +115,8 @@ class ParkingWorker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no type
         def run(environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
             if getattr(self._here, "parks", None):
                 environ[PARKS] = True
-                if self._here.ticket is not None:
-                    environ[TICKET] = self._here.ticket
+            if getattr(self._here, "ticket", None) is not None:
+                environ[TICKET] = self._here.ticket
             answer: Iterable[bytes] = app(environ, start_response)
             return answer
 

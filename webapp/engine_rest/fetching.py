@@ -53,7 +53,9 @@ def fetch_and_lock() -> Response:
     if waiter is not None:
         return _again(waiter)
     asked = read(body())
-    tasks = [] if has_gone(request.environ) else fetched(asked)
+    if has_gone(request.environ):
+        return jsonify([])
+    tasks = fetched(asked)
     if tasks or not asked.wait_seconds or not request.environ.get(PARKS):
         return jsonify(tasks)
     waiter = _waiter(asked)
@@ -64,15 +66,10 @@ def fetch_and_lock() -> Response:
 
 def _again(waiter: Waiter) -> Response:
     """Called: there was something a moment ago, or the time is over. Whoever else had it, the others wait on."""
-    asked: Asked = waiter.asked
-    waits_on = False
-    try:
-        tasks = [] if waiter.over or has_gone(request.environ) else fetched(asked)
-        waits_on = not (tasks or waiter.over or has_gone(request.environ))
-    finally:
-        if not waits_on:
-            waiter.polls.leave(waiter)
-    if waits_on:
+    if waiter.over or has_gone(request.environ):
+        return jsonify([])
+    tasks = fetched(waiter.asked)
+    if not tasks:
         raise Parked(waiter)
     return jsonify(tasks)
 

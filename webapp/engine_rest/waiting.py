@@ -61,6 +61,9 @@ class Waiter:
     def give_up(self) -> bool:
         return self.polls.give_up(self)
 
+    def end(self) -> None:
+        self.polls.leave(self)
+
 
 _all_polls: WeakSet[Polls] = WeakSet()
 

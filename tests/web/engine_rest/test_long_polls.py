@@ -143,6 +143,17 @@ def test_a_poll_is_answered_in_time_and_its_connection_goes_on(web: WebProcess, 
 
 
 @pytest.mark.slow
+def test_one_whose_key_is_revoked_waits_no_more_and_takes_nobodys_room(web: WebProcess, key: str, committed_db: psycopg.Connection) -> None:
+    poller = Poller(web, key)
+    eventually(lambda: waiting(web) == 1, "it to wait")
+    committed_db.execute("UPDATE api_key SET revoked_at = baton_clock()")
+    begin(committed_db)
+    eventually(lambda: waiting(web) == 0, "it to be refused")
+    assert poller.connection.recv(4096).startswith(b"HTTP/1.1 401")
+    assert one(committed_db, "SELECT status FROM external_task") == "available"
+
+
+@pytest.mark.slow
 def test_who_finds_no_room_is_answered_at_once(database_url: str, key: str, committed_db: psycopg.Connection, tmp_path: Path) -> None:
     with WebProcess(database_url, tmp_path / "web.log", long_polls="4") as web:
         web.ready()

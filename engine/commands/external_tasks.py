@@ -125,19 +125,22 @@ def complete_external_task(
     actor: Actor,
     lease_number: int,
     variables: Mapping[str, Any],
+    local: Mapping[str, Any] | None = None,
+    keeps: bool = False,
     request_id: str | None = None,
 ) -> Outcome:
-    """The work is done: end the task and let its case go on.
+    """The work is done: end the task and let its case go on. `local`, `keeps`: as in `engine.core.snapshot.Completed`.
 
     Locks: the root, the task. Refuses: NOT_ALLOWED, INVALID, NOT_FOUND, LEASE_LOST, INSTANCE_….
     """
     accepted, wrong = accept(variables)
-    problems = tuple(FieldProblem(f"variables.{name}", text) for name, text in wrong)
+    seen, wrong_too = accept(local or {})
+    problems = tuple(FieldProblem(f"variables.{name}", text) for name, text in (*wrong, *wrong_too))
     request = request_for(actor, request_id, "complete_external_task", task_id, [lease_number, variables])
     lease = lease_under(task_id, lease_number)
 
     def trigger(loaded: Loaded) -> Completed:
-        return Completed(token_of(loaded), accepted, "external_task_completed", _detail(loaded, lease))
+        return Completed(token_of(loaded), accepted, "external_task_completed", _detail(loaded, lease), seen, keeps)
 
     def end() -> Outcome:
         return end_item(

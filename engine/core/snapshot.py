@@ -137,12 +137,17 @@ class Started:
 
 @dataclass(frozen=True, slots=True)
 class Completed:
-    """The work of the token's element ended well: a user task, a job of a service task, an external task."""
+    """The work of the token's element ended well: a user task, a job of a service task, an external task.
+
+    `local`: seen by the outputs of a service task alone. `keeps`: `variables` are set besides what its outputs make of them.
+    """
 
     token_id: UUID
     variables: Mapping[str, Variable]
     event: str  # history kind: task_completed, job_completed, external_task_completed
     detail: Mapping[str, Any] = field(default_factory=dict)  # into that history event: item id, lease number, attempt
+    local: Mapping[str, Variable] = field(default_factory=dict)
+    keeps: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,9 +32,10 @@ WHAT = 1_000_000  # characters of an error's message or details; what is kept of
 @blueprint.post("/external-task/<task_id>/complete")
 def complete_task(task_id: str) -> Response:
     sent = body()
-    results = {**sent.variables("variables"), **sent.variables("localVariables")}
+    variables, local = sent.variables("variables"), sent.variables("localVariables")
     return _under_lease(task_id, sent, "complete", lambda lease: complete_external_task(
-        command_connection(), lease.item_id, actor=current_actor(), lease_number=lease.number, variables=results))  # fmt: skip
+        command_connection(), lease.item_id, actor=current_actor(), lease_number=lease.number, variables=variables, local=local,
+        keeps=True))  # fmt: skip
 
 
 @blueprint.post("/external-task/<task_id>/failure")

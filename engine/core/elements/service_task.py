@@ -86,7 +86,10 @@ class ServiceTask(Activity):
         result = trigger.variables
         if config.returned:
             result = {**result, **made(run, token.scope, node, config.returned, result)}
-        return made(run, token.scope, node, config.outputs, result) if config.outputs else result
+        if not config.outputs:
+            return result
+        outputs = made(run, token.scope, node, config.outputs, {**result, **trigger.local})
+        return {**result, **outputs} if trigger.keeps else outputs
 
 
 def _evaluate(run: Run, token: Token, node: Node, script: ScriptConfig) -> None:

@@ -129,6 +129,30 @@ def test_a_completion_ends_the_task_with_typed_variables_and_may_be_repeated(
     refused(olga.post(f"/external-task/{task['id']}/complete", {"workerId": "w2"}), 400, "it has ended")
 
 
+def test_variables_are_kept_beside_what_output_parameters_make_and_local_ones_are_not(
+    olga: Program, committed_db: psycopg.Connection
+) -> None:
+    deployed(committed_db, "c7_outputs")
+    for body, kept in (
+        ({"variables": {"cents": {"value": 12}}, "localVariables": {"fee": {"value": 3}}}, {"cents": 12, "total": 15}),
+        ({"variables": {"cents": {"value": 1}, "fee": {"value": 1}}}, {"cents": 1, "fee": 1, "total": 2}),
+    ):
+        here = started(committed_db, "outputs")
+        [task] = fetch(olga)
+        done(olga.post(f"/external-task/{task['id']}/complete", {**ME, **body}))
+        sql = "SELECT v.name, v.value FROM variable v JOIN scope s ON s.id = v.scope_id WHERE s.instance_id = %s"
+        assert dict(committed_db.execute(sql, (here,)).fetchall()) == kept
+
+
+def test_local_variables_of_a_task_without_output_parameters_end_with_it(olga: Program, committed_db: psycopg.Connection) -> None:
+    deployed(committed_db, "an_external_task")
+    started(committed_db, "shipping")
+    [task] = fetch(olga, topicName="ship")
+    done(olga.post(f"/external-task/{task['id']}/complete", {**ME, "localVariables": {"note": {"value": "x"}}}))
+    assert one(committed_db, "SELECT count(*) FROM variable") == 0
+    assert one(committed_db, "SELECT status FROM process_instance") == "completed"
+
+
 def test_R4_another_worker_and_one_whose_lock_has_expired_change_nothing(
     olga: Program, case: UUID, committed_db: psycopg.Connection, clock: Clock
 ) -> None:

@@ -39,6 +39,7 @@ COMMANDS = {
     "release": ("cli.repairing", "release"),
     "delivery": ("cli.repairing", "delivery"),
     "destination": ("cli.destinations", "destination"),
+    "feed": ("cli.feeds", "feed"),
     "pause": ("cli.resting", "pause"),
     "export": ("cli.archive", "export"),
     "import": ("cli.archive", "import_"),

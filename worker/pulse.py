@@ -1,4 +1,4 @@
-"""One thread of every worker that says that it lives and takes back expired leases, its own included.
+"""One thread of every worker that says that it lives, takes back expired leases, its own included, and moves feeds of events on.
 
 Recovery is no job and has no leader: it lives here, in every worker, bounded and jittered, so a stalled one of them
 matters to nobody. It re-queues and never runs anything in place.
@@ -12,6 +12,7 @@ import threading
 import time
 from collections.abc import Callable, Collection
 
+from engine.commands.event_feeds import MOST_EVENTS, move_feeds_on
 from engine.commands.workers import Beat, beat
 from engine.db.acquire import recover_expired
 from engine.logs import line
@@ -20,6 +21,7 @@ from worker.database import UNREACHABLE, Database, Stopping
 logger = logging.getLogger("baton.worker")
 
 BATCH, MOST_BATCHES = 100, 20
+FEED_SECONDS = 1.0  # between two looks for process events that go to a destination
 SILENT_BEATS = 4  # a worker that missed so many heartbeats is not counted as alive
 
 
@@ -51,7 +53,7 @@ class Pulse:
         self._thread.join(timeout=self._heartbeat_seconds + 5)
 
     def _run(self) -> None:
-        beat_at = recover_at = time.monotonic()
+        beat_at = recover_at = feed_at = time.monotonic()
         while True:
             now = time.monotonic()
             if now >= beat_at:
@@ -60,7 +62,10 @@ class Pulse:
             if now >= recover_at:
                 self._safely("recovery", self.recover)
                 recover_at = now + self._recovery_seconds * random.uniform(0.75, 1.0)  # noqa: S311 - jitter, never later
-            if self._stopping.wait(max(0.0, min(beat_at, recover_at) - time.monotonic())):
+            if now >= feed_at:
+                self._safely("feeds", self.feed)
+                feed_at = now + FEED_SECONDS * random.uniform(0.75, 1.25)  # noqa: S311 - jitter
+            if self._stopping.wait(max(0.0, min(beat_at, recover_at, feed_at) - time.monotonic())):
                 self._database.drop()
                 return
 
@@ -75,6 +80,11 @@ class Pulse:
             for item in recovered:
                 logger.warning(line(f"{item.kind}_recovered", item=item.item_id, lease_number=item.number, status=item.status))
             if len(recovered) < BATCH:
+                return
+
+    def feed(self) -> None:
+        for _ in range(MOST_BATCHES):
+            if move_feeds_on(self._database.connection()) < MOST_EVENTS:
                 return
 
     def _safely(self, what: str, do: Callable[[], None]) -> None:

@@ -264,6 +264,17 @@ class Renewed:
 
 
 @dataclass(frozen=True, slots=True)
+class FeedSaved:
+    name: str
+    destination: str
+
+
+@dataclass(frozen=True, slots=True)
+class FeedRemoved:
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
 class Reported:
     """An attempt said `lines` more lines, of which the first of all are kept."""
 

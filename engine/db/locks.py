@@ -203,6 +203,9 @@ WAIT_FOR_LEASE = "SELECT 1 FROM external_task WHERE id = %s FOR NO KEY UPDATE"
 # The second statement of a write too long for one: the locks are held, the case is that of the first.
 GO_ON = f"go AS MATERIALIZED (SELECT {_OF_PARAMETERS}, %(at)s::timestamptz AS at)"
 
+# A leaf of no case: a feed of events is moved on by one worker at a time, and nobody waits for it.
+FEED_IF_FREE = "FOR UPDATE OF f SKIP LOCKED"
+
 # Level 4 again, after the write of a root holder: the next of a case's exclusive work.
 TURN_CALL = "baton_take_turn(%(root_id)s)"
 TURN = f"SELECT {TURN_CALL}"
@@ -299,6 +302,7 @@ FRAGMENTS: tuple[tuple[Level, str], ...] = (
     *((Level.LEAF, TAKEN_AWAY.format(table=table, keeps=keeps_turn(table))) for table in ("job", "external_task", "delivery")),
     *((Level.LEAF, TAKEN_AWAY.format(table=f"root, {table}", keeps="")) for table in EXCLUSIVE),
     (Level.LEAF, WAIT_FOR_LEASE),
+    (Level.LEAF, FEED_IF_FREE),
     *((Level.ROOT, text.format(table=table)) for table in EXCLUSIVE for text in (ROOT_OF_ITEM, ROOT_OF_ITEM_IF_FREE)),
     (Level.ROOT, TURNLESS),
 )

@@ -20,6 +20,7 @@ NOT_THERE: dict[tuple[str, str], str] = {
     **_each(_LEASED, "a worker's own doing, under a lease number that no person holds; people release, retry and cancel", "page", "cli"),
     **_each(_BY_NAME, "asked under /engine-rest by programs for Camunda 7; people release, retry and cancel", "page", "api", "cli"),
     **_each(_SENT, "sent by other systems over the API; no page asks a person for the variables of a message yet", "page"),
+    **_each("add_feed remove_feed", "set up with the program that listens; pages show its deliveries, and their lag", "page"),
 }
 """(command, way) -> why it is not there."""
 

@@ -13,6 +13,7 @@ from flask import Flask
 
 from engine.commands.deliveries import skip_delivery
 from engine.commands.destinations import Wanted, add_destination
+from engine.commands.event_feeds import add_feed
 from engine.commands.external_tasks import acquire_external_tasks
 from engine.commands.outcome import Rejected
 from engine.commands.pause import pause_work
@@ -93,6 +94,17 @@ def a_failed_job(conn: Conn) -> Sent:
     return Sent(f"/jobs/{job}/retry", {"attempts": 2})
 
 
+def a_feed(change: str) -> Callable[[Conn], Sent]:
+    def make(conn: Conn) -> Sent:
+        add_destination(conn, "shop", Wanted("http", "https://shop.example"), actor=OLGA)
+        if not change:
+            return Sent("/feeds", {"name": "watch", "destination": "shop", "kinds": "instance_started"})
+        add_feed(conn, "watch", "shop", actor=OLGA)
+        return Sent(f"/feeds{change}")
+
+    return make
+
+
 def a_task(change: str, **body: Any) -> Callable[[Conn], Sent]:
     def make(conn: Conn) -> Sent:
         deployed(conn, "a_task_a_delivery_a_task")
@@ -168,6 +180,8 @@ EXAMPLES: dict[str, Callable[[Conn], Sent]] = {
     "api.unclaim_task": a_task("unclaim"),
     "api.assign_task": a_task("assign", assignee="bo"),
     "api.complete": a_task("complete", variables={"approved": True}),
+    "api.add_event_feed": a_feed(""),
+    "api.remove_event_feed": a_feed("/watch/remove"),
     "api.report_external": a_lease("report", progress=0.5, lines=[{"text": "half"}]),
     "api.retry_a_delivery": a_delivery("retry", attempts=2),
     "api.skip_a_delivery": a_delivery("skip", reason="sent by hand"),

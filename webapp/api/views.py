@@ -12,6 +12,7 @@ PARTS = (
     "events",
     "destinations",
     "external_tasks",
+    "feeds",
     "inbox",
     "instances",
     "keys",

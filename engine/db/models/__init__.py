@@ -8,6 +8,7 @@ from engine.db.models.base import Base
 from engine.db.models.cases import CompletedExecution, ProcessInstance, Scope, Token, Variable
 from engine.db.models.definitions import DecisionDefinition, Deployment, Drawing, FormDefinition, ProcessDefinition
 from engine.db.models.destinations import Destination
+from engine.db.models.feeds import EventFeed
 from engine.db.models.messages import Message, MessageExpired, MessageReceipt, Subscription
 from engine.db.models.people import ApiKey, LoginAttempt, Person, PersonGroup, RequestCount, WebSession
 from engine.db.models.records import Audit, History, Incident, Refusal, Request
@@ -27,6 +28,7 @@ __all__ = [
     "Deployment",
     "Destination",
     "Drawing",
+    "EventFeed",
     "ExternalTask",
     "ExternalWorker",
     "FormDefinition",

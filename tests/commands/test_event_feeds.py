@@ -99,6 +99,7 @@ def test_two_workers_write_no_event_twice(conn: Connection, database_url: str, t
     for _ in range(3):
         started(conn, "shipping")
     settled(conn)
+    conn.execute("SET lock_timeout = '5s'")  # who waits is told so instead of waiting for ever
     with held_at(database_url, "command.before_commit", move_feeds_on, tmp_path) as held:
         assert move_feeds_on(conn) == 0, "the other has the feed locked, and is not waited for"
     assert held.outcome() == 3

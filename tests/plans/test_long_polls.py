@@ -6,8 +6,9 @@ import re
 
 import pytest
 
-from engine.db.acquire import EXTERNAL_TASK, move_watermarks
+from engine.db.acquire import EXTERNAL_TASK
 from engine.db.explain import Plan, explain
+from engine.db.marks import move_watermarks
 from engine.queries.external_tasks import FREE
 from tests.plans import crowd
 from tests.plans.crowd import LIVE, NOW, Connection

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+import asyncio
+from collections.abc import Coroutine, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, TypeVar
 
 import psycopg
 import pytest
@@ -13,6 +15,7 @@ from tests.browser.conftest import Site
 from tests.browser.conftest import site as site
 from tests.web.operations import api_key
 
+T = TypeVar("T")
 PRINTING = b"""<?xml version="1.0" encoding="UTF-8"?>
 <definitions xmlns="http://www.omg.org/spec/BPMN/20100524/MODEL" xmlns:camunda="http://camunda.org/schema/1.0/bpmn"
              id="d" targetNamespace="urn:baton:tests">
@@ -32,6 +35,12 @@ PRINTING = b"""<?xml version="1.0" encoding="UTF-8"?>
   </process>
 </definitions>
 """
+
+
+def in_a_loop(work: Coroutine[Any, Any, T]) -> T:
+    """Run it in a thread of its own: Playwright keeps a loop in that of the tests, once a browser was started."""
+    with ThreadPoolExecutor(1) as thread:
+        return thread.submit(asyncio.run, work).result(120)
 
 
 @pytest.fixture

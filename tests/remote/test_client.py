@@ -18,7 +18,7 @@ import pytest
 from baton_client import AsyncClient, Client, Conflict, Invalid, NotAllowed, NotFound, NotSignedIn, Unreachable
 from baton_client.shapes import Task, read
 from tests.browser.conftest import Site
-from tests.remote.conftest import PRINTING
+from tests.remote.conftest import PRINTING, in_a_loop
 from tests.web.operations import api_key
 
 HERE = Path(__file__).parents[2] / "client" / "baton_client"
@@ -150,4 +150,4 @@ def test_the_client_for_asyncio_does_the_same(site: Site, olga: Client, committe
                 await client.instance(uuid4())
             return [case.business_key or "" async for case in client.every(client.instances, limit=2)]
 
-    assert sorted(asyncio.run(use())) == [f"O-{n}" for n in range(5)]
+    assert sorted(in_a_loop(use())) == [f"O-{n}" for n in range(5)]

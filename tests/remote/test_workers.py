@@ -20,6 +20,7 @@ import pytest
 from baton_client import AsyncClient, AsyncWorker, BpmnError, Client, Conflict, RetryLater, Running, Worker
 from engine.commands.leases import release_by_operator
 from tests.browser.conftest import Site
+from tests.remote.conftest import in_a_loop
 from tests.web.operations import OLGA, api_key, one
 from tests.worker.processes import eventually
 
@@ -201,7 +202,7 @@ def test_one_function_for_a_topic_and_at_least_one_at_all() -> None:
         with pytest.raises(ValueError, match="at least one topic"):
             outcome = worker.run()
             if inspect.iscoroutine(outcome):
-                asyncio.run(outcome)
+                in_a_loop(outcome)
         worker("print")(lambda task: None)
         with pytest.raises(ValueError, match="expected one function, found two"):
             worker("print")(lambda task: None)

@@ -188,7 +188,7 @@ def test_what_stands_in_an_instance_is_paged_list_by_list(screen: Connection, ma
     inner = new_id()
     made.insert("scope", id=inner, instance_id=instance, path=[scope, inner], parent_id=scope, element_id="sub", token_id=tokens[0])
     made.variable(inner, "a", "string", "inner")
-    made.variable(scope, "b", "number", 1)
+    made.variable(scope, "b", "integer", 1)
     made.variable(scope, "a", "string", "outer")
     for token, name in zip(tokens, ("paid", "sent", "lost"), strict=True):
         made.insert(

@@ -21,7 +21,7 @@ def http_call(settings: Settings = SETTINGS, *, seconds_left: float = 30.0, **in
     lease = LeaseCell()
     lease.deadline = time.monotonic() + seconds_left
     what = Call("http.call", "job-1", 1, 3, None, "task", "instance-1", {}, inputs)
-    return call(load_handlers(())["http.call"], what, lease, settings)
+    return call(load_handlers(())["http.call"], what, lease, settings, lambda said: None)
 
 
 def test_R7_the_answer_becomes_a_variable_and_the_key_is_the_job(shop: Shop):

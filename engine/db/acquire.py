@@ -58,11 +58,12 @@ class Work:
 
 # The branches of a kind of delivery: what goes to no registered destination, and each destination but the paused ones. One that takes so
 # many at a time has room for those less the ones that are being sent.
+# These are counted in the order of their own index: without an order, a database without statistics reads every lease for each destination.
 _ROUTES = """
   SELECT '' AS b, NULL::bigint AS turns, NULL::bigint AS room
   UNION ALL
-  SELECT d.id::text, d.turns, CASE WHEN d.concurrency IS NOT NULL THEN d.concurrency - (SELECT count(*) FROM delivery v
-    WHERE v.route = d.id::text AND v.route <> '' AND v.status = 'leased') END
+  SELECT d.id::text, d.turns, CASE WHEN d.concurrency IS NOT NULL THEN d.concurrency - (SELECT count(*) FROM (SELECT FROM delivery v
+    WHERE v.route BETWEEN d.id::text AND d.id::text AND v.route <> '' AND v.status = 'leased' ORDER BY v.route LIMIT d.concurrency) s) END
   FROM destination d
   WHERE d.kind = c.a AND NOT EXISTS (SELECT FROM pause p WHERE p.tenant_id = d.tenant_id AND p.kind = d.kind AND p.topic = d.name)"""
 JOB = Work(

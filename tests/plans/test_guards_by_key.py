@@ -36,6 +36,9 @@ GUARDED = {
     **{f"failure of a {table}": text for table, text in failure._FAIL.items()},
 }
 BATCHES = {"job": load._BATCH, "external_task": external_tasks._BATCH, "delivery": outbox._REQUESTS}
+DUE = {"job": "ix_job_due", "external_task": "ix_external_task_due", "delivery": "ix_delivery_route"}
+GROUPED_BY = {"job": ("kind", "topic", "level"), "external_task": ("tenant_id", "topic", "level"), "delivery": ("kind", "route", "level")}
+SENDING = "ix_delivery_sending"
 HOT = ("process_instance", "user_task", "job", "external_task", "delivery", "subscription", "token")
 
 
@@ -75,14 +78,25 @@ def test_a_straight_read_goes_from_key_to_key_and_reads_no_table_from_end_to_end
 def test_acquisition_stops_in_the_order_of_its_index_and_goes_straight_to_the_rows(new_db: Connection, table: str) -> None:
     """Whatever is due: a bitmap or a sort would read all of it for the first ten."""
     nodes = list(planned(new_db, acquire_sql(WORK[table])))
-    in_order = [node for node in nodes if node["Node Type"] == "Limit" and node["Plans"][0].get("Index Name") == f"ix_{table}_due"]
+    in_order = [node for node in nodes if node["Node Type"] == "Limit" and node["Plans"][0].get("Index Name") == DUE[table]]
     assert len(in_order) == 1, "expected the index on what is due straight below its LIMIT"
-    assert [node["Node Type"] for node in nodes if node.get("Relation Name") == table] == [
+    [found] = in_order[0]["Plans"]
+    assert all(f"{column} =" in found["Index Cond"] for column in GROUPED_BY[table]), f"expected one branch, found {found['Index Cond']}"
+    assert [node["Node Type"] for node in nodes if node.get("Relation Name") == table and node.get("Index Name") != SENDING] == [
         "ModifyTable",
         "Index Scan",
         "Tid Scan",
         "Tid Scan",
     ]
+
+
+def test_what_a_destination_is_being_sent_is_counted_along_an_index_of_its_own_up_to_what_it_takes(new_db: Connection) -> None:
+    """Not along that of all leases, once for each destination."""
+    nodes = list(planned(new_db, acquire_sql(WORK["delivery"])))
+    counted = [node["Plans"][0] for node in nodes if node["Node Type"] == "Limit" and node["Plans"][0].get("Index Name") == SENDING]
+    assert counted, "expected the index on what is being sent straight below its LIMIT"
+    assert all("route >=" in node["Index Cond"] and "route <=" in node["Index Cond"] for node in counted)
+    assert "ix_delivery_lease" not in {node.get("Index Name") for node in nodes}
 
 
 def planned(conn: Connection, sql: str) -> Iterator[Mapping[str, Any]]:

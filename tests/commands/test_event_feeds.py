@@ -12,6 +12,7 @@ from engine.commands.event_feeds import MOST_EVENTS, add_feed, move_feeds_on, re
 from engine.commands.outcome import Actor, DestinationSaved, FeedRemoved, FeedSaved, Refusal, Rejected
 from engine.commands.start import start_instance
 from engine.db.session import connect
+from engine.failpoints import FailPointRaised, install
 from tests import rows
 from tests.races.contest import held_at
 from tests.web.operations import deployed, started
@@ -91,6 +92,24 @@ def test_what_commits_late_is_written_later_and_not_passed_over(conn: Connection
     moved(conn)
     keys = sorted(request["body"]["data"]["business_key"] for request in sent(conn))
     assert keys == ["early", "late"]
+
+
+def test_without_a_feed_nothing_is_begun_that_would_have_to_commit(conn: Connection) -> None:
+    """So every worker looks each second, and none is at a commit because of it; with a feed it is."""
+    started(conn, "shipping")
+    settled(conn)
+    try:
+        install("command.before_commit=raise")
+        assert move_feeds_on(conn) == 0
+        install("")
+        add_feed(conn, "watch", "shop", actor=OP)
+        started(conn, "shipping")
+        settled(conn)
+        install("command.before_commit=raise")
+        with pytest.raises(FailPointRaised):
+            move_feeds_on(conn)
+    finally:
+        install("")
 
 
 def test_two_workers_write_no_event_twice(conn: Connection, database_url: str, tmp_path: Any) -> None:

@@ -24,7 +24,7 @@ def reads_a_request_id(view: Any) -> bool:
     module = sys.modules[view.__module__]
     called = [getattr(module, name, None) for name in re.findall(r"\b(\w+)\(", text)]
     helpers = [inspect.getsource(each) for each in called if inspect.isfunction(each) and each.__module__.startswith("webapp.api.")]
-    return any("request_id" in each for each in (text, *helpers))
+    return any("request_id()" in each for each in (text, *helpers))
 
 
 def test_R10_every_route_of_the_api_that_changes_something_reads_a_request_id(app: Flask) -> None:

@@ -9,6 +9,7 @@ from uuid import UUID
 
 import click
 
+from cli.acting import as_document
 from cli.database import as_json, database, refused, show
 from engine.commands.api_keys import DEFAULT_DAYS, PREFIX, add_api_key, revoke_api_key
 from engine.commands.outcome import SYSTEM, Refusal, Rejected
@@ -97,10 +98,11 @@ def _told(found: ApiKeyRow) -> str:
 
 @key.command("revoke")
 @click.argument("key_id", type=click.UUID)
-def revoke(key_id: UUID) -> None:
+@as_json
+def revoke(key_id: UUID, as_json: bool) -> None:
     """Make a key useless. KEY_ID is the id that `baton key list` shows."""
     with database() as conn:
         outcome = revoke_api_key(conn, key_id, actor=SYSTEM)
     if isinstance(outcome, Rejected):
         raise click.ClickException(f"no key has the id {key_id}")
-    click.echo("The key is revoked.")
+    click.echo(as_document(outcome) if as_json else "The key is revoked.")

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from cli.acting import actor_for, as_person, changing, given_variables, parsed, settled
+from cli.acting import actor_for, as_document, as_person, changing, given_variables, parsed, settled
 from cli.checking import models_below
 from cli.database import as_json, database, place, refused
 from engine.bpmn import coverage
@@ -91,7 +91,8 @@ _VERSION = "SELECT id FROM process_definition WHERE tenant_id = '' AND key = %s 
 @click.argument("version", type=int)
 @click.option("--reason", required=True, help="Why, for the audit.")
 @as_person
-def delete(key: str, version: int, reason: str, username: str | None) -> None:
+@as_json
+def delete(key: str, version: int, reason: str, username: str | None, as_json: bool) -> None:
     """Delete VERSION of the process KEY, of which no instance may run. The version before it starts instances again."""
     with database() as conn:
         row = conn.execute(_VERSION, (key, version)).fetchone()
@@ -100,7 +101,8 @@ def delete(key: str, version: int, reason: str, username: str | None) -> None:
         outcome = delete_version(conn, row[0], actor=actor_for(conn, username), reason=reason)
     if isinstance(outcome, Rejected):
         refused(outcome)
-    click.echo(f"{key} version {version} is deleted{f'; version {outcome.newest} is the newest again' if outcome.newest else ''}")
+    said = f"{key} version {version} is deleted{f'; version {outcome.newest} is the newest again' if outcome.newest else ''}"
+    click.echo(as_document(outcome) if as_json else said)
 
 
 def _warn(warnings: Iterable[Problem]) -> None:

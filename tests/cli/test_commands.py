@@ -44,6 +44,24 @@ def test_every_command_loads_and_says_what_it_does():
     assert all(name in CliRunner().invoke(baton, ["--help"]).output for name in COMMANDS)
 
 
+def test_what_changes_people_keys_and_versions_says_it_as_json_too(run):
+    def said(*arguments: str, typed: str | None = None) -> dict[str, object]:
+        result = run(*arguments, "--json", typed=typed)
+        assert result.exit_code == 0, result.output
+        return json.loads(result.stdout)
+
+    secret = "a long password of hers\n"
+    person = said("user", "add", "ada", "--display-name", "Ada", "--password-stdin", typed=secret)
+    assert person["username"] == "ada" and secret.strip() not in str(person)
+    for change in (("change", "ada", "--role", "operator"), ("disable", "ada"), ("enable", "ada")):
+        assert said("user", *change) == person
+    assert said("user", "set-password", "ada", "--password-stdin", typed=secret) == person
+    key = said("key", "add", "ada", "--name", "a program")
+    assert said("key", "revoke", str(key["id"])) == {"key_id": key["id"]}
+    assert run("deploy", str(MODEL)).exit_code == 0
+    assert said("delete", "invoice-approval", "1", "--reason", "tried out")["version"] == 1
+
+
 @pytest.mark.parametrize("command", ["web", "worker", "migrate"])
 def test_without_a_database_it_refuses_to_start_and_names_the_variable(command, tmp_path):
     result = in_a_process(command, BATON_HOME=str(tmp_path))

@@ -6,12 +6,15 @@ from pathlib import Path
 
 from alembic import command
 from alembic.config import Config
-from sqlalchemy import Connection, event
+from psycopg import errors
+from sqlalchemy import Connection, Engine, event
+from sqlalchemy.exc import DBAPIError
 
 from engine.db.session import behind_pooler, connect, make_engine, set_role_defaults
 from engine.paths import shipped
 
 LOCK = 7_265_001  # any fixed number: "baton migrates"
+RUNS = 5  # of one migration that deadlocks with those who work meanwhile
 
 
 def migrations_folder() -> Path:
@@ -30,14 +33,26 @@ def migrate(url: str) -> None:
         guard.execute("SELECT pg_advisory_xact_lock(%s)", (LOCK,))
         engine = make_engine(url, pool_size=1, application_name="baton-migrate")
         try:
-            with engine.connect() as connection:
-                config.attributes["connection"] = connection.execution_options(isolation_level="READ COMMITTED")
-                command.upgrade(config, "head")
+            _upgrade(engine, config)
         finally:
             engine.dispose()
         guard.execute("COMMIT")
         if behind_pooler(url):
             set_role_defaults(guard)
+
+
+def _upgrade(engine: Engine, config: Config) -> None:
+    """Each migration in a transaction of its own. One that met a command's locks the wrong way round (40P01) is run again."""
+    for run in range(1, RUNS + 1):
+        try:
+            with engine.connect() as connection:
+                config.attributes["connection"] = connection.execution_options(isolation_level="READ COMMITTED")
+                command.upgrade(config, "head")
+            return
+        except (errors.DeadlockDetected, DBAPIError) as problem:
+            cause = problem.orig if isinstance(problem, DBAPIError) else problem
+            if run == RUNS or not isinstance(cause, errors.DeadlockDetected):
+                raise
 
 
 def limit(connection: Connection, *, lock_timeout: str, statement_timeout: str) -> None:

@@ -21,8 +21,8 @@ def test_what_a_handler_says_can_be_read_while_it_runs_and_after_it_failed(datab
     lines = "SELECT array_agg(level || ' ' || text ORDER BY id) FROM attempt_line WHERE item_id = %s AND lease_number = 1"
     with worker(database_url, tmp_path):
         eventually(lambda: row(committed_db, lines, item)[0] == ["info begun"], "the first line while the handler runs")
-        found = row(committed_db, "SELECT progress, doing FROM attempt_report WHERE item_id = %s", item)
-        assert found == (0.25, "waiting")
+        said = "SELECT progress, doing FROM attempt_report WHERE item_id = %s"
+        eventually(lambda: row(committed_db, said, item) == (0.25, "waiting"), "its progress, which may be written a moment later")
         assert status(committed_db, item)[0] == "leased"
         gate.touch()
         eventually(lambda: status(committed_db, item)[0] == "failed", "the attempt to fail")

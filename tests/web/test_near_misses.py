@@ -265,7 +265,8 @@ def test_near_misses_are_found_without_wading_through_those_who_wait(screen: Con
     for sql in (RECEIVERS, RECEIVED, MESSAGES, SUBSCRIPTION_NAMES, MESSAGE_NAMES):
         with reading(screen) as conn:
             plan = conn.execute(text(f"EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) {sql}"), params).scalar_one()[0]["Plan"]
-        assert plan["Shared Hit Blocks"] + plan["Shared Read Blocks"] < 2_000, (sql, plan)
+        # Some hundred blocks; some more where a snapshot kept VACUUM from marking pages. To wade for each of the ten takes over 5,000.
+        assert plan["Shared Hit Blocks"] + plan["Shared Read Blocks"] < 4_000, (sql, plan)
 
 
 # ---- an expired message is seen, and never used

@@ -36,6 +36,15 @@ def database_url() -> str:
     return settings.database_url or _of_baton_up(settings.home) or settings.need_database()
 
 
+def secret_key() -> str | None:
+    """BATON_SECRET_KEY, else, where the database is that of a `baton up`, the one that it keeps beside it."""
+    settings = Settings.from_env()
+    kept = settings.home / "secret-key"
+    if settings.secret_key is None and settings.database_url is None and kept.exists():
+        return kept.read_text(encoding="utf-8").strip()
+    return settings.secret_key
+
+
 def _of_baton_up(home: Path) -> str | None:
     folder = home / "postgres"
     if not (folder / "port").exists():

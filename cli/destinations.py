@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from cli.acting import actor_for, changing, reason, refusal, screens, settled
-from cli.database import as_json, database, show
+from cli.database import as_json, database, secret_key, show
 from engine.commands.destinations import KINDS as KINDS_OF_DESTINATION
 from engine.commands.destinations import (
     Wanted,
@@ -20,7 +20,6 @@ from engine.commands.destinations import (
     send_test,
 )
 from engine.commands.outcome import SYSTEM, DestinationSaved, Rejected
-from engine.config import Settings
 from engine.queries.destinations import destinations
 from engine.webhooks import signing_secret
 
@@ -131,7 +130,7 @@ def removed(name: str, reason: str, username: str | None, request_id: str | None
 
 
 def _secret_key() -> str:
-    key = Settings.from_env().secret_key
+    key = secret_key()
     if key is None:
         raise click.ClickException("BATON_SECRET_KEY: expected that of the workers, of which signing secrets are made, found nothing")
     return key

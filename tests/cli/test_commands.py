@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
+from cli.database import secret_key
 from cli.main import COMMANDS, baton
 from engine.config import Settings
 
@@ -42,6 +43,20 @@ def test_every_command_loads_and_says_what_it_does():
         result = CliRunner().invoke(baton, [name, "--help"])
         assert result.exit_code == 0, name
     assert all(name in CliRunner().invoke(baton, ["--help"]).output for name in COMMANDS)
+
+
+def test_signing_secrets_are_made_of_the_key_of_the_baton_up_whose_database_it_is(tmp_path, monkeypatch):
+    monkeypatch.setenv("BATON_HOME", str(tmp_path))
+    for name in ("DATABASE_URL", "BATON_SECRET_KEY"):
+        monkeypatch.delenv(name, raising=False)
+    assert secret_key() is None
+    (tmp_path / "secret-key").write_text("kept beside it\n")
+    assert secret_key() == "kept beside it"
+    monkeypatch.setenv("BATON_SECRET_KEY", "k" * 40)
+    assert secret_key() == "k" * 40
+    monkeypatch.delenv("BATON_SECRET_KEY")
+    monkeypatch.setenv("DATABASE_URL", "postgresql://elsewhere/baton")
+    assert secret_key() is None, "another database has other workers, and they another key"
 
 
 def test_what_changes_people_keys_and_versions_says_it_as_json_too(run):
